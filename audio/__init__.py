@@ -1,0 +1,1 @@
+"""Waveforms: decode, resample, write, and the conditions that degrade them."""

@@ -1,0 +1,1 @@
+"""One module a benchmark: items from its real data layout, and its prompts."""

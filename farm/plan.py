@@ -1,0 +1,202 @@
+"""From what a sweep chooses to its cells and trials, streaming: a trial exists as a position until it is dealt out.
+
+Invariant: planning imports no model, decodes no audio and holds no list of trials; memory grows with items x prompts,
+not with trials. The same choices give the same ids, in the same order, in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from farm import ids
+from farm.types import Cell, Condition, Item, ModelSpec, Prompt, Request, ScorerSpec, Task, Trial
+
+WINDOW = 256
+"""Items that travel together through all cells: long enough to bucket by length, short enough that every cell shows
+scores early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """What one configuration chooses."""
+
+    models: tuple[ModelSpec, ...]
+    tasks: tuple[Task, ...]
+    prompts: tuple[Prompt, ...]
+    conditions: tuple[Condition, ...]
+    scorers: tuple[ScorerSpec, ...]
+    repeats: int = 1
+    limit: int | None = None
+    """Items a task at most."""
+    replicate: str = ""
+    arms: tuple[Mapping[str, str], ...] = ({},)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One item under one prompt: its request and the digest that enters the ids."""
+
+    request: Request
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a result store holds already."""
+
+    done: frozenset[str] | set[str] = frozenset()
+    """Ids of trials with a reply."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """Attempts so far of trials that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every cell of a sweep, and its trials on demand."""
+
+    sweep_id: str
+    cells: tuple[Cell, ...]
+    items: Mapping[str, tuple[Item, ...]]
+    """Task -> its items, longest audio first, so that batches pad little and memory is tried early."""
+    asked: Mapping[tuple[str, str], tuple[Asked, ...]]
+    """(task, prompt) -> the items' requests, in the order of `items`."""
+    repeats: int
+    replicate: str
+    by_id: Mapping[str, Cell]
+    by_key: Mapping[tuple[str, str], Item]
+    """(task, item key) -> item."""
+
+    @property
+    def trials(self) -> int:
+        """Number of trials planned."""
+        return sum(self.trials_in(cell) for cell in self.cells)
+
+    def trials_in(self, cell: Cell) -> int:
+        """Number of trials of one cell."""
+        return len(self.items[cell.task]) * self.repeats
+
+    def item_of(self, trial: Trial) -> Item:
+        """The item that a trial asks."""
+        return self.by_key[self.by_id[trial.cell_id].task, trial.item_key]
+
+    def trial_ids(self, cell: Cell) -> Iterator[str]:
+        """Ids of one cell's trials."""
+        trial_id = ids.TrialIds(cell, self.replicate).trial_id
+        for asked in self.asked[cell.task, cell.prompt.name]:
+            for repeat in range(self.repeats):
+                yield trial_id(asked.digest, repeat)
+
+    def todo(self, model: ModelSpec, progress: Progress, *, again: bool = False) -> Iterator[Trial]:
+        """One model's trials that are still to be run.
+
+        Args:
+            model: whose cells.
+            progress: what is there already; failed trials come again with the next attempt number.
+            again: also those that are done (`progress.attempts` must count their attempts).
+        """
+        cells = [c for c in self.cells if c.model.name == model.name]
+        for task in dict.fromkeys(c.task for c in cells):
+            hashers = [(c, ids.TrialIds(c, self.replicate)) for c in cells if c.task == task]
+            for start in range(0, len(self.items[task]), WINDOW):
+                for cell, hasher in hashers:
+                    yield from self._window(cell, hasher, start, progress, again)
+
+    def _window(
+        self, cell: Cell, hasher: ids.TrialIds, start: int, progress: Progress, again: bool
+    ) -> Iterator[Trial]:
+        items = self.items[cell.task][start : start + WINDOW]
+        asked = self.asked[cell.task, cell.prompt.name][start : start + WINDOW]
+        for item, question in zip(items, asked, strict=True):
+            for repeat in range(self.repeats):
+                trial_id = hasher.trial_id(question.digest, repeat)
+                if again or trial_id not in progress.done:
+                    attempt = progress.attempts.get(trial_id, 0) + 1
+                    yield self._trial(cell, item, question, repeat, trial_id, attempt)
+
+    def _trial(self, cell: Cell, item: Item, asked: Asked, repeat: int, trial_id: str, attempt: int) -> Trial:
+        seed = ids.sampling_seed(asked.digest, cell.condition, cell.arm, repeat, self.replicate)
+        request = Request(
+            system=asked.request.system, turns=asked.request.turns, trial_id=trial_id, seed=seed
+        )
+        return Trial(
+            trial_id=trial_id,
+            cell_id=cell.cell_id,
+            item_key=item.key,
+            request=request,
+            condition=cell.condition,
+            condition_seed=ids.condition_seed(item.key, cell.condition, repeat),
+            repeat=repeat,
+            attempt=attempt,
+        )
+
+
+def make(sweep: Sweep) -> Plan:
+    """Plans a sweep.
+
+    Raises:
+        ValueError: a task's data is wrong, has no items, or has two items with one key.
+    """
+    items = {task.name: _items(task, sweep.limit) for task in sweep.tasks}
+    asked = {
+        (task.name, prompt.name): tuple(_asked(task, item, prompt) for item in items[task.name])
+        for task, prompt in product(sweep.tasks, sweep.prompts)
+    }
+    cells = tuple(
+        _cell(model, task, prompt, condition, arm)
+        for model, task, prompt, condition, arm in product(
+            sweep.models, sweep.tasks, sweep.prompts, sweep.conditions, sweep.arms
+        )
+    )
+    return Plan(
+        sweep_id=_sweep_id(cells, items, sweep),
+        cells=cells,
+        items=items,
+        asked=asked,
+        repeats=sweep.repeats,
+        replicate=sweep.replicate,
+        by_id={cell.cell_id: cell for cell in cells},
+        by_key={(task, item.key): item for task, group in items.items() for item in group},
+    )
+
+
+def _items(task: Task, limit: int | None) -> tuple[Item, ...]:
+    chosen = [item for item, _ in zip(task.items(), range(limit), strict=False)] if limit else [*task.items()]
+    if not chosen:
+        raise ValueError(f"{task.name}: no items; check its data folder and the voices chosen")
+    if len({item.key for item in chosen}) < len(chosen):
+        raise ValueError(f"{task.name}: two items share one key")
+    return tuple(sorted(chosen, key=lambda item: -item.seconds))
+
+
+def _asked(task: Task, item: Item, prompt: Prompt) -> Asked:
+    request = task.request(item, prompt)
+    return Asked(request, ids.request_digest(request))
+
+
+def _cell(model: ModelSpec, task: Task, prompt: Prompt, condition: Condition, arm: Mapping[str, str]) -> Cell:
+    cell = Cell(
+        cell_id="",
+        model=model,
+        benchmark=task.benchmark,
+        task=task.name,
+        prompt=prompt,
+        condition=condition,
+        arm=arm,
+    )
+    return Cell(
+        cell_id=ids.cell_id(cell),
+        model=model,
+        benchmark=task.benchmark,
+        task=task.name,
+        prompt=prompt,
+        condition=condition,
+        arm=arm,
+    )
+
+
+def _sweep_id(cells: Sequence[Cell], items: Mapping[str, tuple[Item, ...]], sweep: Sweep) -> str:
+    keys = {task: sorted(item.key for item in group) for task, group in items.items()}
+    chosen = [sorted(cell.cell_id for cell in cells), keys, sweep.repeats, sweep.replicate]
+    return ids.digest(chosen)[:12]

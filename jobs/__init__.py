@@ -1,0 +1,1 @@
+"""What a person starts; each file reads like a table of contents."""

@@ -1,0 +1,232 @@
+"""The border between Hydra and the farm: a composed configuration in, frozen dataclasses out.
+
+Invariant: nothing below `jobs/` sees a DictConfig, and everything that a user can get wrong in a configuration is found
+here, all of it at once, before a model is loaded or Ray is started. Imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import get_class, instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from farm import ids
+from farm.digests import file_digest, folder_digest
+from farm.plan import Sweep
+from farm.types import (
+    Capabilities,
+    Condition,
+    MetricSpec,
+    ModelSpec,
+    Prompt,
+    ScorerSpec,
+    Task,
+    WorkerOptions,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The repository: where `${repo:...}` paths of the configuration begin."""
+
+
+def register_resolvers() -> None:
+    """Makes `${repo:weights}` mean the folder `weights` of the repository, wherever the command is started."""
+    OmegaConf.register_new_resolver("repo", lambda name: str(ROOT / name), replace=True)
+
+
+def sweep(config: DictConfig) -> Sweep:
+    """The sweep that a composed configuration describes.
+
+    Raises:
+        ValueError: with every problem found, one a line.
+    """
+    chosen = plain(config)
+    problems: list[str] = []
+    problems += _scalar_problems(chosen)
+    models = [m for name, m in chosen["models"].items() if (m := _collect(problems, model_spec, name, m))]
+    conditions = [
+        c for name, c in chosen["conditions"].items() if (c := _collect(problems, condition, name, c))
+    ]
+    scorers = [s for name, s in chosen["scorers"].items() if (s := _collect(problems, scorer_spec, name, s))]
+    prompts = [p for name, p in chosen["prompts"].items() if (p := _collect(problems, prompt, name, p))]
+    chosen_tasks = _collect(problems, tasks, chosen)
+    if problems:
+        raise ValueError("\n".join(problems))
+    return Sweep(
+        models=tuple(models),
+        tasks=chosen_tasks,
+        prompts=tuple(prompts),
+        conditions=tuple(conditions),
+        scorers=tuple(scorers),
+        repeats=chosen["repeats"],
+        limit=chosen["limit"],
+        replicate=chosen["replicate"],
+    )
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """A composed configuration with its references resolved, as plain dicts and lists."""
+    value = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    assert isinstance(value, dict)
+    return {str(key): item for key, item in value.items()}
+
+
+def _collect(problems: list[str], build: Any, *arguments: Any) -> Any:
+    try:
+        return build(*arguments)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+
+
+def _scalar_problems(chosen: Mapping[str, Any]) -> Iterator[str]:
+    if not _whole(chosen["repeats"]):
+        yield f"repeats={chosen['repeats']!r}: a whole number of at least 1"
+    if chosen["limit"] is not None and not _whole(chosen["limit"]):
+        yield f"limit={chosen['limit']!r}: a whole number of at least 1, or null for all items"
+    if chosen["rerun"] not in ("failed", "all"):
+        yield f"rerun={chosen['rerun']!r}: one of failed, all"
+    budget = chosen["failure_budget"]
+    if not isinstance(budget, int | float) or isinstance(budget, bool) or not 0 <= budget <= 1:
+        yield f"failure_budget={budget!r}: a share between 0 and 1"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+# --- what each option becomes ------------------------------------------------------------------------------------
+
+
+def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
+    """One `conf/model/` option: checkpoints fingerprinted, adapter versions read, capabilities checked."""
+    identity, problems = _fingerprinted(name, option["adapter"], f"model={name}")
+    if problems:
+        raise ValueError("\n".join(problems))
+    checkpoint = ids.digest(sorted(_fingerprints(identity)))
+    return ModelSpec(
+        name=name,
+        adapter=option["adapter"],
+        checkpoint=checkpoint,
+        versions=_versions(option["adapter"], f"model={name}"),
+        identity=identity,
+        capabilities=_fields(Capabilities, option["capabilities"], f"model={name}: capabilities"),
+        workers=_fields(WorkerOptions, option.get("workers", {}), f"model={name}: workers"),
+    )
+
+
+def condition(name: str, option: Mapping[str, Any]) -> Condition:
+    """One `conf/condition/` option."""
+    chain = tuple(option["chain"])
+    return Condition(name=name, chain=chain, versions=_versions(chain, f"condition={name}"))
+
+
+def prompt(name: str, option: Mapping[str, Any]) -> Prompt:
+    """One `conf/prompt/` option."""
+    return _fields(Prompt, {"name": name, **option}, f"prompt={name}")
+
+
+def scorer_spec(name: str, option: Mapping[str, Any]) -> ScorerSpec:
+    """One `conf/scorer/` option; its weights are fingerprinted where they are there."""
+    where = f"scorer={name}"
+    scorer = dict(option["scorer"])
+    settings = {key: value for key, value in scorer.items() if key not in ("_target_", "weights")}
+    version = _versions(scorer, where)[scorer["_target_"]]
+    return ScorerSpec(
+        name=name,
+        scorer=scorer,
+        version=f"{version}+{ids.digest(settings)[:8]}" if settings else version,
+        weights=get_class(scorer["_target_"]).weights_fingerprint(scorer),  # type: ignore[attr-defined]
+        metrics=tuple(
+            _fields(MetricSpec, {"name": metric, **spec}, where) for metric, spec in option["metrics"].items()
+        ),
+        needs=option["needs"],
+        workers=_fields(WorkerOptions, option.get("workers", {}), f"{where}: workers"),
+    )
+
+
+def tasks(chosen: Mapping[str, Any]) -> tuple[Task, ...]:
+    """The benchmark's chosen tasks; building one reads its data folder's index, never its audio."""
+    offered = chosen["benchmark"]["tasks"]
+    unknown = [name for name in chosen["task"] if name not in offered]
+    if unknown or not chosen["task"]:
+        raise ValueError(f"task={unknown or '[]'}: one or more of {', '.join(offered)}")
+    return tuple(instantiate(offered[name]) for name in dict.fromkeys(chosen["task"]))
+
+
+def _fields(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
+    known = list(kind.__dataclass_fields__)
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise ValueError(f"{where}: no field {', '.join(unknown)}; it has {', '.join(known)}")
+    return kind(**values)
+
+
+# --- versions and fingerprints -----------------------------------------------------------------------------------
+
+
+def _versions(tree: Any, where: str) -> dict[str, str]:
+    return {target: _version(target, where) for target in _targets(tree)}
+
+
+def _version(target: str, where: str) -> str:
+    try:
+        return str(get_class(target).version)  # type: ignore[attr-defined]
+    except ImportError as error:
+        raise ValueError(f"{where}: _target_ {target} cannot be imported: {error}") from error
+
+
+def _targets(tree: Any) -> Iterator[str]:
+    if isinstance(tree, Mapping):
+        if "_target_" in tree:
+            yield tree["_target_"]
+        for value in tree.values():
+            yield from _targets(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _targets(value)
+
+
+def _fingerprinted(name: str, tree: Any, where: str) -> tuple[Any, list[str]]:
+    """The tree with each `checkpoint` replaced by its fingerprint, and what is wrong with them."""
+    if isinstance(tree, list | tuple):
+        pairs = [_fingerprinted(name, value, where) for value in tree]
+        return [value for value, _ in pairs], [problem for _, found in pairs for problem in found]
+    if not isinstance(tree, Mapping):
+        return tree, []
+    result: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, value in tree.items():
+        if key == "checkpoint":
+            result[key], found = _checkpoint(name, value, where)
+        else:
+            result[key], found = _fingerprinted(name, value, where)
+        problems += found
+    return result, problems
+
+
+def _checkpoint(name: str, checkpoint: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
+    if "path" in checkpoint:
+        path = Path(checkpoint["path"]).expanduser()
+        if not path.exists():
+            return "", [
+                f"{where}: no checkpoint at {path} (demo weights: python scripts/fetch_demo_weights.py)"
+            ]
+        return folder_digest(path) if path.is_dir() else file_digest(path), []
+    if not checkpoint.get("revision"):
+        return "", [f"{where}: {checkpoint['repo']} has no revision; pin a commit in conf/model/{name}.yaml"]
+    return f"{checkpoint['repo']}@{checkpoint['revision']}", []
+
+
+def _fingerprints(identity: Any) -> Iterator[str]:
+    if isinstance(identity, Mapping):
+        for key, value in identity.items():
+            if key == "checkpoint":
+                yield value
+            else:
+                yield from _fingerprints(value)
+    elif isinstance(identity, list):
+        for value in identity:
+            yield from _fingerprints(value)

@@ -1,0 +1,108 @@
+"""What a sweep would do: cells, trials, audio, disk, what is done already, and time from measured rates.
+
+Invariant: loads no model and starts no Ray; a figure that was never measured is said to be unknown, not guessed.
+
+    python jobs/sweep.py dry_run=true
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.table import Table
+
+from farm.plan import Plan, Progress
+from farm.store import Store
+from farm.types import ModelSpec
+
+FLAC_BYTES_PER_SAMPLE = 1.2
+"""16-bit speech as FLAC; measured on synthesised replies at 22 and 24 kHz."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What earlier trials of one model took, on the mean."""
+
+    seconds: float
+    speech_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEstimate:
+    """What one model of the sweep would do."""
+
+    cells: int
+    planned: int
+    todo: int
+    audio_s: float
+    """Seconds of audio that it would hear."""
+    busy_s: float | None
+    """None where no trial of this model has been measured yet."""
+    disk_bytes: float | None
+
+
+def show(plan: Plan, store: Store, progress: Progress, models: tuple[ModelSpec, ...]) -> None:
+    """Prints the estimate of every model and the sum."""
+    measured = rates(store)
+    estimates = {m.name: estimate(plan, m, progress, measured.get(m.name)) for m in models}
+    console = Console()
+    console.print(table(estimates))
+    todo = sum(e.todo for e in estimates.values())
+    console.print(
+        f"sweep {plan.sweep_id}: {len(plan.cells)} cells, {plan.trials} trials, {todo} still to be run"
+    )
+    if any(e.busy_s is None for e in estimates.values()):
+        console.print("unknown: no trial of that model has been measured in this store yet (try limit=1)")
+
+
+def rates(store: Store) -> Mapping[str, Rate]:
+    """Mean seconds of work and of reply speech a trial, by model, over what the store holds."""
+    table = store.replies(columns=["model", "seconds", "speech_seconds", "failure_kind"])
+    table = table.filter(pc.is_null(table["failure_kind"]))
+    means = table.group_by("model").aggregate([("seconds", "mean"), ("speech_seconds", "mean")]).to_pylist()
+    return {m["model"]: Rate(m["seconds_mean"] or 0.0, m["speech_seconds_mean"] or 0.0) for m in means}
+
+
+def estimate(plan: Plan, model: ModelSpec, progress: Progress, rate: Rate | None) -> ModelEstimate:
+    """What one model would do, from its trials that are not done and its measured rate."""
+    cells = [cell for cell in plan.cells if cell.model.name == model.name]
+    todo, audio_s = 0, 0.0
+    for trial in plan.todo(model, progress):
+        todo += 1
+        audio_s += trial.request.seconds
+    sample_rate_hz = model.capabilities.sample_rate_hz or 0
+    return ModelEstimate(
+        cells=len(cells),
+        planned=sum(plan.trials_in(cell) for cell in cells),
+        todo=todo,
+        audio_s=audio_s,
+        busy_s=rate and todo * rate.seconds / model.workers.count,
+        disk_bytes=rate and todo * rate.speech_seconds * sample_rate_hz * FLAC_BYTES_PER_SAMPLE,
+    )
+
+
+def table(estimates: Mapping[str, ModelEstimate]) -> Table:
+    """The estimates, a row a model."""
+    drawn = Table(box=None, pad_edge=False)
+    drawn.add_column("model")
+    for heading in ("cells", "trials", "done", "to run", "audio heard", "model time", "disk"):
+        drawn.add_column(heading, justify="right")
+    for name, e in estimates.items():
+        drawn.add_row(
+            name,
+            str(e.cells),
+            str(e.planned),
+            str(e.planned - e.todo),
+            str(e.todo),
+            _minutes(e.audio_s),
+            "unknown" if e.busy_s is None else _minutes(e.busy_s),
+            "unknown" if e.disk_bytes is None else f"{e.disk_bytes / 1e6:.1f} MB",
+        )
+    return drawn
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"

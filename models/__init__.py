@@ -1,0 +1,1 @@
+"""One module a model family; each adapter loads one checkpoint and answers spoken requests."""

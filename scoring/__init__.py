@@ -1,0 +1,1 @@
+"""One module a scorer family; each scorer judges batches of replies."""

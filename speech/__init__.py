@@ -1,0 +1,1 @@
+"""Recognisers and synthesisers that models, scorers and builders share."""

@@ -1,0 +1,1 @@
+"""MLflow: the projection of results into runs, and the leaderboard."""
