@@ -6,9 +6,10 @@ here, all of it at once, before a model is loaded or Ray is started. Imports no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -26,6 +27,8 @@ from farm.types import (
     Task,
     WorkerOptions,
 )
+
+Built = TypeVar("Built")
 
 ROOT = Path(__file__).resolve().parents[1]
 """The repository: where `${repo:...}` paths of the configuration begin."""
@@ -45,21 +48,19 @@ def sweep(config: DictConfig) -> Sweep:
     chosen = plain(config)
     problems: list[str] = []
     problems += _scalar_problems(chosen)
-    models = [m for name, m in chosen["models"].items() if (m := _collect(problems, model_spec, name, m))]
-    conditions = [
-        c for name, c in chosen["conditions"].items() if (c := _collect(problems, condition, name, c))
-    ]
-    scorers = [s for name, s in chosen["scorers"].items() if (s := _collect(problems, scorer_spec, name, s))]
-    prompts = [p for name, p in chosen["prompts"].items() if (p := _collect(problems, prompt, name, p))]
+    models = _options(problems, model_spec, chosen["models"])
+    prompts = _options(problems, prompt, chosen["prompts"])
+    conditions = _options(problems, condition, chosen["conditions"])
+    scorers = _options(problems, scorer_spec, chosen["scorers"])
     chosen_tasks = _collect(problems, tasks, chosen)
     if problems:
         raise ValueError("\n".join(problems))
     return Sweep(
-        models=tuple(models),
-        tasks=chosen_tasks,
-        prompts=tuple(prompts),
-        conditions=tuple(conditions),
-        scorers=tuple(scorers),
+        models=models,
+        tasks=chosen_tasks or (),
+        prompts=prompts,
+        conditions=conditions,
+        scorers=scorers,
         repeats=chosen["repeats"],
         limit=chosen["limit"],
         replicate=chosen["replicate"],
@@ -73,7 +74,15 @@ def plain(config: DictConfig) -> dict[str, Any]:
     return {str(key): item for key, item in value.items()}
 
 
-def _collect(problems: list[str], build: Any, *arguments: Any) -> Any:
+def _options(
+    problems: list[str], build: Callable[[str, Any], Built], group: Mapping[str, Any]
+) -> tuple[Built, ...]:
+    """Every chosen option of a group; what is wrong with one is collected, not raised."""
+    built = (_collect(problems, build, name, option) for name, option in group.items())
+    return tuple(option for option in built if option is not None)
+
+
+def _collect(problems: list[str], build: Callable[..., Built], *arguments: Any) -> Built | None:
     try:
         return build(*arguments)
     except ValueError as error:
@@ -156,8 +165,8 @@ def tasks(chosen: Mapping[str, Any]) -> tuple[Task, ...]:
     return tuple(instantiate(offered[name]) for name in dict.fromkeys(chosen["task"]))
 
 
-def _fields(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    known = list(kind.__dataclass_fields__)
+def _fields(kind: type[Built], values: Mapping[str, Any], where: str) -> Built:
+    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     unknown = [key for key in values if key not in known]
     if unknown:
         raise ValueError(f"{where}: no field {', '.join(unknown)}; it has {', '.join(known)}")

@@ -7,8 +7,9 @@ Invariant: loads no model and starts no Ray; a figure that was never measured is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow.compute as pc
 from rich.console import Console
@@ -44,11 +45,10 @@ class ModelEstimate:
     disk_bytes: float | None
 
 
-def show(plan: Plan, store: Store, progress: Progress, models: tuple[ModelSpec, ...]) -> None:
-    """Prints the estimate of every model and the sum."""
-    measured = rates(store)
+def show(plan: Plan, models: Sequence[ModelSpec], store_url: str, console: Console) -> None:
+    """Prints the estimate of every model and the sum; a store that is not there yet holds nothing."""
+    progress, measured = _held(store_url)
     estimates = {m.name: estimate(plan, m, progress, measured.get(m.name)) for m in models}
-    console = Console()
     console.print(table(estimates))
     todo = sum(e.todo for e in estimates.values())
     console.print(
@@ -56,6 +56,13 @@ def show(plan: Plan, store: Store, progress: Progress, models: tuple[ModelSpec, 
     )
     if any(e.busy_s is None for e in estimates.values()):
         console.print("unknown: no trial of that model has been measured in this store yet (try limit=1)")
+
+
+def _held(store_url: str) -> tuple[Progress, Mapping[str, Rate]]:
+    if "://" not in store_url and not Path(store_url).expanduser().exists():
+        return Progress(), {}
+    store = Store.open(store_url, create=False)
+    return store.progress(), rates(store)
 
 
 def rates(store: Store) -> Mapping[str, Rate]:
@@ -79,8 +86,10 @@ def estimate(plan: Plan, model: ModelSpec, progress: Progress, rate: Rate | None
         planned=sum(plan.trials_in(cell) for cell in cells),
         todo=todo,
         audio_s=audio_s,
-        busy_s=rate and todo * rate.seconds / model.workers.count,
-        disk_bytes=rate and todo * rate.speech_seconds * sample_rate_hz * FLAC_BYTES_PER_SAMPLE,
+        busy_s=None if rate is None else todo * rate.seconds / model.workers.count,
+        disk_bytes=None
+        if rate is None
+        else todo * rate.speech_seconds * sample_rate_hz * FLAC_BYTES_PER_SAMPLE,
     )
 
 

@@ -1,8 +1,8 @@
 """The main job: every chosen model over a spoken benchmark, replies and scores into the result store and MLflow.
 
-Invariant: the same command again runs only what is missing. Exit status: 0 finished within the failure budget, 1 refused by
-Hydra, 2 a wrong configuration or data folder (nothing was loaded), 3 finished beyond the budget or stopped by the store,
-130/143 stopped by Ctrl-C/SIGTERM.
+Invariant: the same command again runs only what is missing. Exit status: 0 finished within the failure budget, 1
+refused by Hydra, 2 a wrong configuration or data folder (nothing was loaded), 3 finished beyond the budget or stopped
+by a full or lost store, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
     python jobs/sweep.py 'model=[cascade_cpu]' 'prompt=[p1,p2,p3]' 'condition=[clean,white_10db]' repeats=2
 """
@@ -10,81 +10,123 @@ Hydra, 2 a wrong configuration or data folder (nothing was loaded), 3 finished b
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hydra
 from omegaconf import DictConfig
+from rich.console import Console
 
 import farm.plan
-from farm.lease import hold
+from farm.lease import StoreBusy, hold
 from farm.plan import Plan, Sweep
 from farm.records import cell_record
 from farm.store import Store, StoreError
 from jobs import config, dry_run, progress
-from jobs.signals import stop_on_signals
+
+if TYPE_CHECKING:
+    from workers.engine import Summary
 
 config.register_resolvers()
 
 
-def run(chosen: dict[str, Any], sweep: Sweep, plan: Plan, store: Store) -> int:
-    """Runs a planned sweep; returns the exit status."""
-    from jobs.tracked import tracked
-    from workers import engine
+class Prepared(NamedTuple):
+    """A sweep of which nothing has been loaded yet."""
+
+    settings: dict[str, Any]
+    sweep: Sweep
+    plan: Plan
+
+
+def prepare(composed: DictConfig) -> Prepared:
+    """From a composed configuration to a plan.
+
+    Raises:
+        ValueError: the configuration or a data folder is wrong.
+    """
+    sweep = config.sweep(composed)
+    return Prepared(config.plain(composed), sweep, farm.plan.make(sweep))
+
+
+def run(prepared: Prepared, store: Store, console: Console) -> int:
+    """Runs what the store does not hold yet, shows the leaderboard, returns the exit status."""
     from workers.cluster import connect
 
+    from jobs.signals import stop_on_signals
+    from jobs.tracked import tracked
+    from workers import engine
+
+    settings, sweep, plan = prepared
+    again = settings["rerun"] == "all"
     records = [cell_record(plan, cell, sweep.scorers) for cell in plan.cells]
     with (
         hold(store, owner="jobs/sweep.py"),
         stop_on_signals() as signals,
-        tracked(chosen["tracking"], store, records) as tracking,
-        connect(**chosen["cluster"]),
-        progress.display() as display,
+        tracked(settings["tracking"], store, records, sweep_record(prepared)) as tracking,
     ):
         store.sweep_orphans()
-        summary = engine.run(
-            plan,
-            sweep.models,
-            sweep.scorers,
-            store,
-            store_progress(store, again=chosen["rerun"] == "all"),
-            again=chosen["rerun"] == "all",
-            stop=signals.stop,
-            on_step=display.update,
-            on_kept=tracking.kept,
-            on_scored=tracking.scored,
-        )
-    tracking.show()
-    return signals.status or exit_status(summary, chosen["failure_budget"])
+        with connect(**settings["cluster"]), progress.display() as display:
+            summary = engine.run(
+                plan,
+                sweep.models,
+                sweep.scorers,
+                store,
+                store.progress(count_done=again),
+                again=again,
+                stop=signals.stop,
+                on_step=display.update,
+                on_kept=tracking.kept,
+                on_scored=tracking.scored,
+            )
+        tracking.show(sweep_record(prepared), console)
+    report(summary, console)
+    return signals.status or exit_status(summary, settings["failure_budget"])
 
 
-def exit_status(summary: Any, failure_budget: float) -> int:
+def sweep_record(prepared: Prepared) -> dict[str, Any]:
+    """What the sweep's own MLflow run says of it."""
+    settings = {k: v for k, v in prepared.settings.items() if k not in ("tracking", "cluster")}
+    return {"sweep_id": prepared.plan.sweep_id, "trials": prepared.plan.trials, "settings": settings}
+
+
+def report(summary: Summary, console: Console) -> None:
+    """What this run did, and where failures are explained."""
+    done = f"{summary.done} trials run, {summary.skipped} were done before, {summary.failed} failed"
+    console.print(f"{done}; {summary.seconds:.0f} s", highlight=False)
+    if summary.failed:
+        console.print("why: python jobs/failures.py; again: the same command", highlight=False)
+
+
+def exit_status(summary: Summary, failure_budget: float) -> int:
     """0 within the failure budget (failed / planned trials), 3 beyond it."""
     return 3 if summary.failed > failure_budget * summary.planned else 0
 
 
-def store_progress(store: Store, *, again: bool) -> farm.plan.Progress:
-    """What the store holds of any sweep; with `again`, done trials count as attempts to be repeated."""
-    return store.progress()
+def refuse(error: Exception) -> int:
+    """Says what a user got wrong, a line each; returns the exit status of that."""
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    return 2
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="sweep")
 def main(composed: DictConfig) -> None:
     """Plans, then runs (or, with dry_run=true, only shows the plan)."""
+    console = Console()
     try:
-        chosen = config.plain(composed)
-        sweep = config.sweep(composed)
-        plan = farm.plan.make(sweep)
-        store = Store.open(chosen["store"])
-        if chosen["dry_run"]:
-            dry_run.show(plan, store)
+        prepared = prepare(composed)
+        if prepared.settings["dry_run"]:
+            dry_run.show(prepared.plan, prepared.sweep.models, prepared.settings["store"], console)
             sys.exit(0)
-        status = run(chosen, sweep, plan, store)
+        store = Store.open(prepared.settings["store"])
     except ValueError as error:
-        sys.exit(config.refuse(error))
+        sys.exit(refuse(error))
+    try:
+        sys.exit(run(prepared, store, console))
+    except StoreBusy as error:
+        sys.exit(refuse(error))
     except StoreError as error:
-        print(f"stopped: {error}", file=sys.stderr)
-        status = 3
-    sys.exit(status)
+        print(f"stopped, all that was kept is safe: {error}", file=sys.stderr)
+        sys.exit(3)
 
 
 if __name__ == "__main__":

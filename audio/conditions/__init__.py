@@ -1,0 +1,12 @@
+"""What we do to input audio: small classes that a condition's YAML chains, each with a `version`.
+
+A new one: a class here (a `version`, parameters checked when it is made, `__call__(waveform, rng)` that draws from
+`rng` alone and returns what it drew) and a YAML in conf/condition/ that is named in all.yaml too.
+"""
+
+from audio.conditions.channel import TelephoneBand
+from audio.conditions.chain import Step, apply, build
+from audio.conditions.level import Gain, WhiteNoise
+from audio.conditions.pace import PitchShift, Speed
+
+__all__ = ["Gain", "PitchShift", "Speed", "Step", "TelephoneBand", "WhiteNoise", "apply", "build"]

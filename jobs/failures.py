@@ -1,0 +1,98 @@
+"""Lists what failed in a result store: by kind, with the first lines of each, the worker's log and how to run it again.
+
+Invariant: reads only; a failure that a later attempt mended is not listed.
+
+    python jobs/failures.py [--store store] [--kind model_error] [--limit 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import pyarrow.compute as pc
+from rich.console import Console
+
+from farm.store import Store
+from farm.types import FailureKind
+
+COLUMNS = [
+    "trial_id",
+    "attempt",
+    "model",
+    "task",
+    "item_key",
+    "prompt",
+    "condition",
+    "repeat",
+    "worker",
+    "failure_kind",
+    "failure_message",
+]
+MESSAGE_LINES = 4
+
+
+def failures(store: Store) -> list[dict[str, Any]]:
+    """The store's failed trials (their last attempt), most frequent kind first."""
+    table = store.replies(columns=COLUMNS)
+    rows: list[dict[str, Any]] = table.filter(pc.is_valid(table["failure_kind"])).to_pylist()
+    counts = {row["failure_kind"]: 0 for row in rows}
+    for row in rows:
+        counts[row["failure_kind"]] += 1
+    return sorted(
+        rows, key=lambda r: (-counts[r["failure_kind"]], r["failure_kind"], r["model"], r["item_key"])
+    )
+
+
+def show(rows: Iterable[Mapping[str, Any]], console: Console, limit: int) -> None:
+    """Prints the failures by kind."""
+    by_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_kind.setdefault(row["failure_kind"], []).append(row)
+    for kind, group in by_kind.items():
+        console.print(f"{kind}: {len(group)}", highlight=False)
+        for row in group[:limit]:
+            _show_one(row, console)
+        if len(group) > limit:
+            console.print(
+                f"  ... and {len(group) - limit} more (--limit {len(group)} shows them)", highlight=False
+            )
+
+
+def _show_one(row: Mapping[str, Any], console: Console) -> None:
+    where = " · ".join(
+        [row["model"], row["prompt"], row["condition"], row["item_key"], f"repeat {row['repeat']}"]
+    )
+    console.print(
+        f"  {where} (trial {row['trial_id']}, attempt {row['attempt']})", highlight=False, markup=False
+    )
+    for line in (row["failure_message"] or "").splitlines()[:MESSAGE_LINES]:
+        console.print(f"    {line}", highlight=False, markup=False)
+
+
+def main() -> int:
+    """The command line; exits 0 whether or not there are failures, 2 on a wrong store or kind."""
+    kinds = get_args(FailureKind)
+    parser = argparse.ArgumentParser(description="Lists what failed in a result store, by kind.")
+    parser.add_argument("--store", default="store", help="a folder or an fsspec URL")
+    parser.add_argument("--kind", choices=kinds, help="only this kind")
+    parser.add_argument("--limit", type=int, default=5, help="failures shown of each kind")
+    arguments = parser.parse_args()
+    try:
+        rows = failures(Store.open(arguments.store))
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    rows = [row for row in rows if arguments.kind in (None, row["failure_kind"])]
+    console = Console()
+    show(rows, console, arguments.limit)
+    console.print(f"{len(rows)} failed trials" if rows else "nothing failed", highlight=False)
+    if rows:
+        console.print("run them again: the same sweep command (rerun=failed is its default)", highlight=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
