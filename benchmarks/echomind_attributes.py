@@ -79,5 +79,5 @@ def _table() -> dict[str, Attribute]:
 
 ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(_table())
 """`spoken_info` label -> attribute. Labels: `voice_info` in src/eval-slm/utils.py of hlt-cuhksz/EchoMind; fine
-dimensions: Table 2 of arXiv 2510.22758, whose 39 attributes merge some of these labels (`adult` is an alternative only).
-The sounds have no short names upstream: theirs here are the labels without "sound of"."""
+dimensions: Table 2 of arXiv 2510.22758, whose 39 attributes merge some of these (`adult` is an alternative only). The
+sounds have no short names upstream: theirs here are the labels without "sound of"."""

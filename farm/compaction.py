@@ -9,6 +9,7 @@ Old parts are removed only after the part with their rows is durable, so that ev
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from farm.files import Entry, Files
 from farm.parts import (
+    READERS,
     Manifest,
     live_parts,
     new_part_uri,
@@ -29,9 +31,6 @@ from farm.views import last_written
 
 MERGED_BYTES = 16 * 2**20
 """Parts are merged up to this size (of Parquet); one half of it and more is left alone."""
-
-ROW_GROUP_ROWS = 8192
-"""Rows are sorted by cell: reading one cell skips the row groups of the others."""
 
 
 def compact(files: Files) -> None:
@@ -51,11 +50,13 @@ def _groups(parts: Sequence[Entry]) -> Iterator[list[Entry]]:
     small = sorted((p for p in parts if p.size < MERGED_BYTES // 2), key=lambda p: p.uri)
     for _, partition in groupby(small, key=lambda p: p.uri.rsplit("/", 1)[0]):
         group: list[Entry] = []
+        size = 0
         for part in partition:
-            if group and sum(p.size for p in group) + part.size > MERGED_BYTES:
+            if size + part.size > MERGED_BYTES:
                 yield from [group] * (len(group) > 1)
-                group = []
+                group, size = [], 0
             group.append(part)
+            size += part.size
         yield from [group] * (len(group) > 1)
 
 
@@ -66,7 +67,7 @@ def _merge(files: Files, table: str, parts: Sequence[Entry], before: Manifest) -
     manifest = Manifest(before.generation + 1, {merged: [part.uri for part in parts]})
     write_manifest(files, table, manifest)
     metadata = {VERSION_KEY: str(SCHEMA_VERSION)}
-    files.write(merged, part_bytes(rows.replace_schema_metadata(metadata), ROW_GROUP_ROWS))
+    files.write(merged, part_bytes(rows.replace_schema_metadata(metadata), merged=True))
     return _finish(files, table, manifest)
 
 
@@ -76,8 +77,8 @@ def _finish(files: Files, table: str, manifest: Manifest) -> Manifest:
         return manifest
     for merged, replaced in manifest.replaced.items():
         if any(entry.uri == merged for entry in files.list(merged.rsplit("/", 1)[0])):
-            for uri in replaced:
-                files.remove(uri)
+            with ThreadPoolExecutor(READERS) as pool:
+                list(pool.map(files.remove, replaced))
     done = Manifest(manifest.generation + 1)
     write_manifest(files, table, done)
     return done

@@ -53,22 +53,25 @@ class ObjectFiles:
 
     def write(self, uri: str, data: bytes) -> None:
         """Puts a file."""
+        path = self._path(uri)
         with self._errors(uri):
-            self._fs.pipe_file(self._path(uri), data)
+            self._fs.pipe_file(path, data)
 
     def create(self, uri: str, data: bytes) -> bool:
         """Puts a file unless it is there (`If-None-Match: *` on S3)."""
+        path = self._path(uri)
         with self._errors(uri):
             try:
-                self._fs.pipe_file(self._path(uri), data, mode="create")
+                self._fs.pipe_file(path, data, mode="create")
             except FileExistsError:
                 return False
             return True
 
     def read(self, uri: str) -> bytes:
         """A file's bytes; FileNotFoundError where there is none."""
+        path = self._path(uri)
         with self._errors(uri):
-            return bytes(self._fs.cat_file(self._path(uri)))
+            return bytes(self._fs.cat_file(path))
 
     def remove(self, uri: str) -> None:
         """Removes a file; one that is gone already is no error."""
@@ -99,8 +102,8 @@ class ObjectFiles:
 
     def age_s(self, uri: str) -> float:
         """Seconds since a file was put, against a fresh object's time in the same store."""
+        path = self._path(uri)
         with self._errors(uri):
-            path = self._path(uri)
             probe = f"{path.rsplit('/', 1)[0]}/{TEMPORARY}{uuid4().hex}"
             self._fs.pipe_file(probe, b"")
             try:

@@ -9,23 +9,26 @@ that nobody reads both.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.dataset as pds
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from farm.files import Entry, Files, StoreError
 from farm.schema import PARTITIONS, TABLES, check_version
 
 READERS = 8
-"""Parts read at once."""
+"""Parts read, or removed, at once."""
+
+ROW_GROUP_ROWS = 8192
+"""A merged part's rows are sorted by cell: reading one cell skips the row groups of the others."""
 
 LISTINGS = 20
 """Times that a reader begins again when a compaction moves parts under it."""
@@ -83,10 +86,13 @@ def is_part(uri: str) -> bool:
     return name.startswith("part-") and name.endswith(".parquet")
 
 
-def part_bytes(rows: pa.Table, row_group_rows: int | None = None) -> bytes:
-    """A table as the bytes of one Parquet file."""
+def part_bytes(rows: pa.Table, *, merged: bool = False) -> bytes:
+    """A table as the bytes of one Parquet file: written fast, or (merged) small and in row groups."""
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression="zstd", row_group_size=row_group_rows)
+    if merged:
+        pq.write_table(rows, sink, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+    else:
+        pq.write_table(rows, sink, compression="snappy")
     written: bytes = sink.getvalue().to_pybytes()
     return written
 
@@ -122,7 +128,7 @@ def read_rows(
     columns: Iterable[str],
     *,
     folder: str | None = None,
-    where: pds.Expression | None = None,
+    cell_ids: Collection[str] | None = None,
 ) -> pa.Table:
     """Rows of all parts that count, not deduplicated, oldest part first.
 
@@ -131,7 +137,7 @@ def read_rows(
         table: which table.
         columns: the columns to read.
         folder: only the parts below this one.
-        where: only the rows that fit; pushed down into the parts.
+        cell_ids: only the rows of these cells.
 
     Raises:
         ValueError: a part of another schema version.
@@ -140,40 +146,60 @@ def read_rows(
     names = list(columns)
     for _ in range(LISTINGS):
         try:
-            return read_parts(files, table, live_parts(files, table, folder), names, where)
+            return read_parts(files, table, live_parts(files, table, folder), names, cell_ids)
         except FileNotFoundError:  # merged into another part since it was listed
             continue
     raise StoreError(f"{files.url}/{table}: compacted over and over while it was read; wait for it to end")
 
 
 def read_parts(
-    files: Files, table: str, parts: Sequence[Entry], columns: list[str], where: pds.Expression | None = None
+    files: Files,
+    table: str,
+    parts: Sequence[Entry],
+    columns: Sequence[str],
+    cell_ids: Collection[str] | None = None,
 ) -> pa.Table:
     """Rows of the given parts, in their order; FileNotFoundError where one is gone."""
     none = pa.schema([TABLES[table].field(name) for name in columns]).empty_table()
+    read = partial(_read_part, files, columns=columns, cell_ids=cell_ids)
     with ThreadPoolExecutor(READERS) as pool:
-        return pa.concat_tables([none, *pool.map(_reader(files, table, columns, where), parts)])
+        return pa.concat_tables([none, *pool.map(read, parts)], promote_options="default")
 
 
-def _reader(
-    files: Files, table: str, columns: list[str], where: pds.Expression | None
-) -> Callable[[Entry], pa.Table]:
-    schema, parquet = TABLES[table], pds.ParquetFileFormat()
+def _read_part(
+    files: Files, part: Entry, *, columns: Sequence[str], cell_ids: Collection[str] | None
+) -> pa.Table:
+    location = f"{files.url}/{part.uri}"
+    file_system, path = files.arrow(part.uri)
+    try:
+        with pq.ParquetFile(path, filesystem=file_system) as file:
+            check_version(file.metadata.metadata, location)
+            return _rows(file, columns, cell_ids).replace_schema_metadata(None)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{location}: damaged or unreadable ({error}); mend the disk, or move the file out of the store: "
+            "its trials are then run again"
+        ) from error
 
-    def read(part: Entry) -> pa.Table:
-        location = f"{files.url}/{part.uri}"
-        try:
-            file_system, path = files.arrow(part.uri)
-            fragment = parquet.make_fragment(path, file_system)
-            check_version(fragment.physical_schema.metadata, location)
-            rows = fragment.to_table(schema=schema, columns=columns, filter=where, use_threads=False)
-        except FileNotFoundError:
-            raise
-        except (pa.ArrowException, OSError) as error:
-            raise StoreError(
-                f"{location}: damaged or unreadable ({error}); mend the disk, or move the file out of the store: "
-                "its trials are then run again"
-            ) from error
-        return rows.replace_schema_metadata(None)
 
-    return read
+def _rows(file: pq.ParquetFile, columns: Sequence[str], cell_ids: Collection[str] | None) -> pa.Table:
+    if cell_ids is None:
+        return file.read(columns=list(columns), use_threads=False)
+    groups = _row_groups(file.metadata, cell_ids)
+    rows = file.read_row_groups(groups, columns=[*{*columns, "cell_id"}], use_threads=False)
+    return rows.filter(pc.is_in(rows["cell_id"], pa.array(cell_ids, pa.string()))).select(list(columns))
+
+
+def _row_groups(metadata: pq.FileMetaData, cell_ids: Collection[str]) -> list[int]:
+    """The row groups that may hold one of the cells, by their statistics."""
+    lowest, highest = min(cell_ids, default=""), max(cell_ids, default="")
+    names = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    index, found = names.index("cell_id"), []
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(index).statistics
+        bounds = (statistics.min, statistics.max) if statistics and statistics.has_min_max else ("", highest)
+        if bounds[0] <= highest and lowest <= bounds[1]:
+            found.append(group)
+    return found

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from farm import compaction, ids, parts, views
 from farm.files import MARKER, TEMPORARY, Files, StoreError
@@ -237,8 +236,7 @@ class Store:
             raise ValueError(f"{table}: unknown columns {unknown}; there are {known}")
         wanted = dict.fromkeys([*(columns or known), *KEYS[table], "written_ns"])
         folder = f"{table}/{parts.partition_value('benchmark', benchmark)}" if benchmark else None
-        where = pc.field("cell_id").isin(pa.array(cell_ids, pa.string())) if cell_ids is not None else None
-        return parts.read_rows(self.files, table, wanted, folder=folder, where=where)
+        return parts.read_rows(self.files, table, wanted, folder=folder, cell_ids=cell_ids)
 
     def progress(self, *, count_done: bool = False) -> Progress:
         """The resume scan: trials whose last attempt has no failure, and how often the failed ones were tried.

@@ -17,14 +17,13 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 import farm.plan
-from farm.lease import StoreBusy, hold
 from farm.plan import Plan, Sweep
-from farm.records import cell_record
-from farm.store import Store, StoreError
-from jobs import config, dry_run, progress
+from jobs import config
 
 if TYPE_CHECKING:
     from workers.engine import Summary
+
+    from farm.store import Store
 
 config.register_resolvers()
 
@@ -51,6 +50,9 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
     """Runs what the store does not hold yet, shows the leaderboard, returns the exit status."""
     from workers.cluster import connect
 
+    from farm.lease import hold
+    from farm.records import cell_record
+    from jobs import progress
     from jobs.signals import stop_on_signals
     from jobs.tracked import tracked
     from workers import engine
@@ -111,6 +113,11 @@ def refuse(error: Exception) -> int:
 @hydra.main(version_base="1.3", config_path="../conf", config_name="sweep")
 def main(composed: DictConfig) -> None:
     """Plans, then runs (or, with dry_run=true, only shows the plan)."""
+    # Imported once Hydra has let the configuration pass, so that --help answers at once.
+    from farm.lease import StoreBusy
+    from farm.store import Store, StoreError
+    from jobs import dry_run
+
     console = Console()
     try:
         prepared = prepare(composed)

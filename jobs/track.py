@@ -52,11 +52,8 @@ def report(summaries: list[CellSummary], result: TrackerReport, console: Console
 def main(composed: DictConfig) -> None:
     """Reads the store, writes MLflow."""
     chosen = config.plain(composed)
-    location = str(chosen["store"])
-    if "://" not in location and not Path(location).expanduser().is_dir():
-        sys.exit(_refused(f"store={location}: no such folder"))
     try:
-        store = Store.open(location)
+        store = Store.open(str(chosen["store"]), create=False)
         tracker = open_tracker(TrackingOptions(**chosen["tracking"]), Path(config.ROOT / "outputs" / "spool"))
         summaries = rebuild(store, tracker)
     except (StoreError, ValueError) as error:

@@ -39,7 +39,7 @@ def wind(seconds: float, rng: np.random.Generator) -> Samples:
 
 def thunderstorm(seconds: float, rng: np.random.Generator) -> Samples:
     """Rain, and a crack with a long rumble at the beginning and near the end."""
-    storm = 0.25 * _unit(rain(seconds, rng))
+    storm = 0.4 * _unit(rain(seconds, rng))
     for start_s in (0.0, max(0.5, seconds - 1.6)):
         start = round(start_s * RATE_HZ)
         clap = _thunder(rng)[: len(storm) - start]
@@ -62,7 +62,8 @@ def alarm(seconds: float, rng: np.random.Generator) -> Samples:
     tone = np.sin(2 * np.pi * 2_048 * time_s) + 0.3 * np.sin(2 * np.pi * 6_144 * time_s)
     in_group = time_s % 1.0
     on = (in_group < 0.5) & (in_group % 0.125 < 0.07)
-    return tone * signal.lfilter([0.02], [1, -0.98], on.astype(np.float64))
+    envelope = signal.lfilter([0.02], [1, -0.98], on.astype(np.float64))
+    return np.asarray(tone * envelope, dtype=np.float64)
 
 
 def ringtone(seconds: float, rng: np.random.Generator) -> Samples:
@@ -127,8 +128,8 @@ def _slow(seconds: float, rng: np.random.Generator, period_s: float) -> Samples:
 
 
 def _thunder(rng: np.random.Generator) -> Samples:
-    crack = 2.5 * _unit(_band(_noise(1.6, rng), 300, 3_000)) * _decay(1.6, 0.05)
-    rumble = _unit(_band(_noise(1.6, rng), 40, 250)) * _decay(1.6, 0.6)
+    crack = 2.5 * _unit(_band(_noise(2.5, rng), 300, 3_000)) * _decay(2.5, 0.05)
+    rumble = _unit(_band(_noise(2.5, rng), 40, 250)) * _decay(2.5, 0.6)
     return crack + 2.0 * rumble
 
 

@@ -1,7 +1,7 @@
 """Makes data/echomind_mini/, a small item set in EchoMind's layout: `python scripts/make_echomind_mini.py`.
 
-Needs the extra `[tts]` and Kokoro's weights (`python scripts/fetch_demo_weights.py --only kokoro`). Sentences, voices and
-replies are in data/echomind_mini/recipe.yaml; sounds behind the speech come from background_sounds.py.
+Needs the extra `[tts]` and Kokoro's weights (`python scripts/fetch_demo_weights.py --only kokoro`). Sentences, voices
+and replies are in data/echomind_mini/recipe.yaml; sounds behind the speech come from background_sounds.py.
 
 Invariant: nothing but the recipe and the weights goes in. On one machine two runs write the same bytes; another CPU may
 round the synthesiser's sums differently, which changes low bits and nothing that is heard.
@@ -14,9 +14,9 @@ import io
 import json
 import shutil
 import wave
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,18 @@ from benchmarks.echomind_scripts import VOICES, Voice
 from farm.ids import digest
 from farm.types import Failure, Waveform
 
+Speaking = Callable[[str, str, float], Samples]
+"""A synthesiser: text, speaker, speed -> speech at RATE_HZ."""
+
 ROOT = Path(__file__).resolve().parents[1]
 SPEECH_DBFS = -24.0
 """Level of active speech."""
 PEAK = 0.95
 PAUSE_S = 0.2
 """Silence before and after plain speech."""
-SOUND_PAUSE_S = 0.8
+SOUND_PAUSE_S = 0.5
 """The same where a sound is behind it, so that the sound is heard alone for a while."""
+FADE_S = 0.05
 CROWD = {
     "af_bella": "We were there last summer, and it was much warmer than anyone had expected.",
     "am_puck": "He told me about it on the phone yesterday, but I did not really believe him.",
@@ -61,57 +65,51 @@ class FileFormat:
     """Sizes in the header are left at 0xFFFFFFFF, as a program does that writes while it still speaks."""
 
 
-class Studio:
-    """Kokoro's voices."""
+def speak(weights: Path, text: str, speaker: str, speed: float) -> Samples:
+    """Speech by Kokoro at RATE_HZ and SPEECH_DBFS.
 
-    def __init__(self, weights: Path) -> None:
-        self._weights = weights
+    Args:
+        weights: Kokoro's folder.
+        text: a sentence.
+        speaker: a Kokoro voice; `b*` are British.
+        speed: above 1 is faster.
+    """
+    from speech.kokoro import Kokoro
 
-    def speak(self, text: str, speaker: str, speed: float) -> Samples:
-        """Speech at RATE_HZ and SPEECH_DBFS."""
-        from speech.kokoro import Kokoro
-
-        voice = Kokoro(
-            checkpoint={"path": str(self._weights)},
-            voice=speaker,
-            speed=speed,
-            language="en-gb" if speaker.startswith("b") else "en-us",
-        )
-        spoken = voice.speak([text])[0]
-        if isinstance(spoken, Failure):
-            raise ValueError(f"{speaker} cannot speak {text!r}: {spoken.message}")
-        level = 10 ** (SPEECH_DBFS / 20) / active_rms(spoken.samples, spoken.sample_rate_hz)
-        return resample(spoken, RATE_HZ).samples.astype(np.float64) * level
-
-    @lru_cache(maxsize=1)  # noqa: B019 - one studio a run
-    def crowd(self) -> Sequence[Samples]:
-        """The crowd's single voices."""
-        return [self.speak(text, speaker, 1.0) for speaker, text in CROWD.items()]
+    language = "en-gb" if speaker.startswith("b") else "en-us"
+    voice = Kokoro(checkpoint={"path": str(weights)}, voice=speaker, speed=speed, language=language)
+    spoken = voice.speak([text])[0]
+    if isinstance(spoken, Failure):
+        raise ValueError(f"{speaker} cannot speak {text!r}: {spoken.message}")
+    level = 10 ** (SPEECH_DBFS / 20) / active_rms(spoken.samples, spoken.sample_rate_hz)
+    return np.asarray(resample(spoken, RATE_HZ).samples * level, dtype=np.float64)
 
 
-def recording(studio: Studio, script: Mapping[str, Any], voice: Voice, seed: str) -> Samples:
+def recording(
+    script: Mapping[str, Any], voice: Voice, speaking: Speaking, crowd: Sequence[Samples], seed: int
+) -> Samples:
     """One script in one voice: speech, and the sound behind it."""
     style = {"speaker": script["speaker"], "speed": 1.0, **script[voice]}
-    speech = studio.speak(script["text"], style["speaker"], style["speed"])
+    speech = speaking(script["text"], style["speaker"], style["speed"])
     behind = "sound" in style
     pause = np.zeros(round((SOUND_PAUSE_S if behind else PAUSE_S) * RATE_HZ))
     mix = np.concatenate([pause, speech, pause])
     if behind:
-        mix += _sound(studio, style["sound"], len(mix), seed) * _gain(speech, style["snr_db"])
-    return mix * min(1.0, PEAK / np.abs(mix).max())
+        level = _active(speech) * 10 ** (-style["snr_db"] / 20)
+        mix += level * background(style["sound"], len(mix), crowd, np.random.default_rng(seed))
+    return np.asarray(mix * min(1.0, PEAK / np.abs(mix).max()), dtype=np.float64)
 
 
-def _sound(studio: Studio, name: str, frames: int, seed: str) -> Samples:
-    """A sound whose active level is 1."""
-    rng = np.random.default_rng(int(seed, 16))
+def background(name: str, frames: int, crowd: Sequence[Samples], rng: np.random.Generator) -> Samples:
+    """A sound of this length whose active level is 1, faded in and out."""
     seconds = frames / RATE_HZ
-    sound = chatter(seconds, rng, studio.crowd()) if name == "chatter" else SOUNDS[name](seconds, rng)
-    fade = np.minimum(1.0, np.minimum(np.arange(frames), np.arange(frames)[::-1]) / (0.05 * RATE_HZ))
-    return sound / active_rms(sound.astype(np.float32), RATE_HZ) * fade
+    sound = chatter(seconds, rng, crowd) if name == "chatter" else SOUNDS[name](seconds, rng)
+    fade = np.minimum(1.0, np.minimum(np.arange(frames), np.arange(frames)[::-1]) / (FADE_S * RATE_HZ))
+    return np.asarray(sound / _active(sound) * fade, dtype=np.float64)
 
 
-def _gain(speech: Samples, snr_db: float) -> float:
-    return active_rms(speech.astype(np.float32), RATE_HZ) * 10 ** float(-snr_db / 20)
+def _active(samples: Samples) -> float:
+    return active_rms(samples.astype(np.float32), RATE_HZ)
 
 
 def wav(samples: Samples, stored: FileFormat) -> bytes:
@@ -162,16 +160,17 @@ def _is_spoken(script: Mapping[str, Any], voice: Voice) -> bool:
     return voice != "neutral" or ATTRIBUTES[script["spoken_info"]].coarse != "speaker"
 
 
-def make(recipe: Sequence[Mapping[str, Any]], studio: Studio, folder: Path) -> None:
+def make(recipe: Sequence[Mapping[str, Any]], speaking: Speaking, folder: Path) -> None:
     """Writes `data_synthesis/` anew."""
     shutil.rmtree(folder / "data_synthesis", ignore_errors=True)
+    crowd = [speaking(text, speaker, 1.0) for speaker, text in CROWD.items()]
     records = []
     for number, script in enumerate(recipe, start=1):
         case_id = f"id_{number}"
         records.append(record(script, case_id))
-        for voice in filter(lambda voice: _is_spoken(script, voice), VOICES):
+        for voice in (voice for voice in VOICES if _is_spoken(script, voice)):
+            samples = recording(script, voice, speaking, crowd, int(digest([case_id, voice])[:16], 16))
             path = folder / "data_synthesis" / "audio" / file_name(script, case_id, voice)
-            samples = recording(studio, script, voice, digest([case_id, voice])[:16])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(wav(samples, FileFormat(**script[voice].get("file", {}))))
             print(f"{len(samples) / RATE_HZ:5.1f} s  {path.relative_to(folder)}")
@@ -186,7 +185,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=ROOT / "data" / "echomind_mini")
     options = parser.parse_args()
     recipe = yaml.safe_load((ROOT / "data" / "echomind_mini" / "recipe.yaml").read_text(encoding="utf-8"))
-    make(recipe, Studio(options.weights), options.to)
+    make(recipe, partial(speak, options.weights), options.to)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RUNNING = "running/"
 """Live means have names of their own: a metric with steps is drawn as a line, and cells are compared as bars."""
+PROGRESS = "progress/"
 LONGEST_PARAM = 6000
 LONGEST_TAG = 8000
 METRICS_A_BATCH = 1000
@@ -100,6 +101,8 @@ class Writer:
             known = self._run(update)
             self._log(known, update)
             self._upload(known.run_id, update, files)
+            for name, value in update.experiment_tags.items():
+                self._client.set_experiment_tag(self._experiment(update.experiment), name, value)
             if update.status == "RUNNING":
                 self._client.update_run(known.run_id, status="RUNNING")
             else:
@@ -112,7 +115,9 @@ class Writer:
         by_run: dict[str, list[Metric]] = {}
         for point in points:
             if point.cell_id in self._cells:
-                metrics = [Metric(RUNNING + k, v, point.time_ms, point.step) for k, v in point.metrics.items()]
+                metrics = [
+                    Metric(RUNNING + k, v, point.time_ms, point.step) for k, v in point.metrics.items()
+                ]
                 by_run.setdefault(self._cells[point.cell_id], []).extend(metrics)
         with _translated():
             for run_id, metrics in by_run.items():
@@ -172,6 +177,11 @@ class Writer:
             if self._client.list_artifacts(run_id, folder):
                 _remove_artifacts(self._client.get_run(run_id), folder, self._uri)
         self._client.log_artifacts(run_id, str(files))
+
+
+def live_name(name: str) -> str:
+    """`running/quality/nisqa_mos`; what counts progress keeps its name."""
+    return name if name.startswith(PROGRESS) else RUNNING + name
 
 
 def _remove_artifacts(run: Run, folder: str, uri: str) -> None:

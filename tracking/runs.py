@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from farm.metrics import CellSummary, Metric
+from farm.metrics import CellSummary, Metric, named
 from farm.records import CellRecord
-from tracking import leaderboard
-from tracking.mlflow_writer import LONGEST_TAG, logged_table
+from tracking import leaderboard, saved_view
+from tracking.mlflow_writer import LONGEST_TAG, RUNNING, logged_table
 from tracking.spool import RunUpdate
 
 TABLE_ROWS = 500
@@ -61,10 +64,13 @@ def cell_finished(
 
 
 def sweep_begun(
-    sweep_record: Mapping[str, Any], benchmark: str, prefix: str
+    sweep_record: Mapping[str, Any], benchmark: str, records: Sequence[CellRecord], prefix: str
 ) -> tuple[RunUpdate, dict[str, bytes]]:
     """The summary run of a sweep that has begun."""
-    return _sweep(sweep_record, benchmark, prefix, "RUNNING"), _configuration(sweep_record)
+    view = _view(name for record in records for name in _headline(record))
+    return replace(_sweep(sweep_record, benchmark, prefix), experiment_tags=view), _configuration(
+        sweep_record
+    )
 
 
 def sweep_finished(
@@ -74,40 +80,64 @@ def sweep_finished(
     lines = leaderboard.rows(summaries)
     markdown = leaderboard.markdown(lines)
     planned, ran = sum(s.planned for s in summaries), sum(s.done + s.failed for s in summaries)
-    metrics = {
-        "sweep/cells": float(len({s.record.cell_id for s in summaries})),
-        "sweep/planned": float(planned),
-        "sweep/done": float(sum(s.done for s in summaries)),
-        "sweep/failed": float(sum(s.failed for s in summaries)),
-    }
-    note = {"mlflow.note.content": markdown} if len(markdown) <= LONGEST_TAG else {}
-    status = "FINISHED" if ran >= planned else "KILLED"
-    update = _sweep(sweep_record, benchmark, prefix, status, metrics, note)
+    begun = _sweep(sweep_record, benchmark, prefix)
+    update = replace(
+        begun,
+        key=f"sweep-{benchmark}-{sweep_record['sweep_id']}",
+        status="FINISHED" if ran >= planned else "KILLED",
+        tags={
+            **begun.tags,
+            **({"mlflow.note.content": markdown} if len(markdown) <= LONGEST_TAG else {}),
+            "status": "complete" if ran >= planned else "incomplete",
+        },
+        metrics={
+            "sweep/cells": float(len({s.record.cell_id for s in summaries})),
+            "sweep/planned": float(planned),
+            "sweep/done": float(sum(s.done for s in summaries)),
+            "sweep/failed": float(sum(s.failed for s in summaries)),
+        },
+        experiment_tags=_view(_headlines(summaries)),
+    )
     files = {"leaderboard.csv": leaderboard.csv_text(lines).encode(), "leaderboard.md": markdown.encode()}
     return update, files | _configuration(sweep_record)
 
 
-def _sweep(
-    sweep_record: Mapping[str, Any],
-    benchmark: str,
-    prefix: str,
-    status: str,
-    metrics: Mapping[str, float] | None = None,
-    tags: Mapping[str, str] | None = None,
-) -> RunUpdate:
+def _sweep(sweep_record: Mapping[str, Any], benchmark: str, prefix: str) -> RunUpdate:
     sweep_id = str(sweep_record["sweep_id"])
     plain = {
         k: str(v) for k, v in sweep_record.items() if isinstance(v, str | int | float) and k != "sweep_id"
     }
     return RunUpdate(
-        key=f"{'sweepbegun' if status == 'RUNNING' else 'sweep'}-{benchmark}-{sweep_id}",
+        key=f"sweepbegun-{benchmark}-{sweep_id}",
         experiment=f"{prefix}/{benchmark}",
         identity={"kind": "sweep", "sweep_id": sweep_id},
         name=f"sweep {sweep_id}",
-        tags={**plain, **(tags or {}), "status": "running" if status == "RUNNING" else "complete"},
-        metrics=metrics or {},
-        status=status,
+        tags={**plain, "benchmark": benchmark, "status": "running"},
     )
+
+
+def _view(headline: Iterable[str]) -> dict[str, str]:
+    """The experiment's saved view: bars of the leaderboard's metrics, failures and speed."""
+    bars = [*dict.fromkeys(headline), "health/failed", "speed/throughput"]
+    own = {name.rsplit("/", 1)[0] for name in bars}
+    sections = sorted(
+        {*own, "progress", "speech", "text", *(RUNNING + name for name in own - {"health", "speed"})}
+    )
+    return dict([saved_view.tag(bars, sections, time.time_ns() // 1_000_000)])
+
+
+def _headline(record: CellRecord) -> list[str]:
+    return [scorer.metrics[0].name for scorer in record.scorers if scorer.metrics]
+
+
+def _headlines(summaries: Sequence[CellSummary]) -> Iterator[str]:
+    """The first metric of each scorer, by the names of the runs."""
+    voices = Counter(s.record.cell_id for s in summaries)
+    for summary in summaries:
+        wanted = set(_headline(summary.record))
+        apart = voices[summary.record.cell_id] > 1
+        shown = replace(summary, metrics=tuple(m for m in summary.metrics if m.name in wanted))
+        yield from (metric.name for metric in named(shown, apart=apart))
 
 
 def _configuration(sweep_record: Mapping[str, Any]) -> dict[str, bytes]:

@@ -39,6 +39,7 @@ class RunUpdate:
     status: str = "RUNNING"
     """`RUNNING`, `FINISHED`, `KILLED` (trials are missing) or `FAILED` (every trial failed)."""
     time_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    experiment_tags: Mapping[str, str] = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
     """Artifact folders of which older files are removed first."""
 

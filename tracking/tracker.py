@@ -15,18 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import quote
 
 from farm.metrics import CellSummary, Metric
 from farm.records import CellRecord
-from tracking import database, runs
+from tracking import database, runs, saved_view
 from tracking.mlflow_writer import AwayError, Point, RefusedError, Writer
 from tracking.spool import RunUpdate, Spool, read
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
 POINTS_KEPT = 20_000
-CELLS = "tags.kind = 'cell'"
-"""The UI's filter for cells: without the sweeps' summary runs."""
 REFUSALS = 3
 """An update that MLflow refuses this often is set aside in the spool's `rejected` folder."""
 
@@ -174,7 +171,8 @@ class MlflowTracker:
             for record in records:
                 self._put(runs.cell_begun(record, prefix), {})
             for benchmark in dict.fromkeys(record.benchmark for record in records):
-                self._put(*runs.sweep_begun(sweep_record, benchmark, prefix))
+                chosen = [record for record in records if record.benchmark == benchmark]
+                self._put(*runs.sweep_begun(sweep_record, benchmark, chosen, prefix))
 
     def progress(self, cell_id: str, metrics: Mapping[str, float], step: int) -> None:
         """Running means after `step` trials of a cell."""
@@ -301,5 +299,6 @@ class MlflowTracker:
 
 def link(base: str, experiment_id: str) -> str:
     """Opens an experiment's cells as charts."""
-    query = f"searchFilter={quote(CELLS)}&compareRunsMode=CHART&workflowType=machine_learning"
+    # The page ignores a saved view beside a search filter; the view has the filter in it.
+    query = f"viewStateShareKey={saved_view.KEY}&compareRunsMode=CHART&workflowType=machine_learning"
     return f"{base}/#/experiments/{experiment_id}/runs?{query}"

@@ -14,17 +14,18 @@ from farm.types import MetricSpec
 MOS = "quality/nisqa_mos"
 ACCURACY = "choice/accuracy"
 WER = "text/wer"
+
+
+def scorer(name: str, metric: str, aggregate: Any, better: Any, needs: str) -> ScorerRecord:
+    spec = MetricSpec(name=metric, aggregate=aggregate, better=better)
+    return ScorerRecord(name=name, version="1", weights="", needs=needs, metrics=(spec,))
+
+
 SCORERS = (
-    ScorerRecord(
-        name="nisqa", version="1", weights="w", needs="speech", metrics=(MetricSpec(name=MOS, aggregate="mean", better="higher"),)
-    ),
-    ScorerRecord(
-        name="choice", version="1", weights="", needs="text", metrics=(MetricSpec(name=ACCURACY, aggregate="rate", better="higher"),)
-    ),
-    ScorerRecord(
-        name="wer", version="1", weights="", needs="text", metrics=(MetricSpec(name=WER, aggregate="ratio", better="lower"),)
-    ),
-)  # fmt: skip
+    scorer("nisqa", MOS, "mean", "higher", "speech"),
+    scorer("choice", ACCURACY, "rate", "higher", "text"),
+    scorer("wer", WER, "ratio", "lower", "text"),
+)
 
 
 def record(cell_id: str = "c0", **changes: Any) -> CellRecord:
@@ -77,15 +78,15 @@ def failed(trial: str, item: str, unit: str, **changes: Any) -> dict[str, Any]:
 
 
 def score(trial: str, name: str = MOS, value: float | None = None, **changes: Any) -> dict[str, Any]:
-    scorer = next(s for s in SCORERS if s.metrics[0].name == name)
+    by = next(s for s in SCORERS if s.metrics[0].name == name)
     fields = dict.fromkeys(SCORE_COLUMNS) | {
         "score_id": f"{trial}-{name}",
         "trial_id": trial,
         "attempt": 1,
         "turn": 0,
         "cell_id": "c0",
-        "scorer": scorer.name,
-        "scorer_version": scorer.version,
+        "scorer": by.name,
+        "scorer_version": by.version,
         "name": name,
         "value": value,
         "status": "ok",

@@ -27,7 +27,6 @@ def state() -> State:
 @pytest.fixture
 def saved(tmp_path: Path, state: State) -> Iterator[Callable[..., str]]:
     """Saves the state dict with changes (None removes a key); returns its path."""
-
     path = tmp_path / "utmos_state_dict.pt"
 
     def save(**changes: Any) -> str:

@@ -1,0 +1,127 @@
+"""Every option of conf/ composes into frozen dataclasses, and what a user gets wrong is said all at once."""
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from jobs import config
+
+CONF = config.ROOT / "conf"
+SELECT_MANY = ("model", "prompt", "condition", "scorer")
+GROUPS = sorted(folder.name for folder in CONF.iterdir() if folder.is_dir())
+
+config.register_resolvers()
+
+
+def composed(*overrides: str, job: str = "sweep") -> DictConfig:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose(job, overrides=list(overrides))
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+@pytest.fixture
+def demo_weights() -> None:
+    if not (config.ROOT / "weights" / "piper-joe").exists():
+        pytest.skip("no demo weights; python scripts/fetch_demo_weights.py")
+
+
+@pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
+def test_every_option_composes(group: str, option: str) -> None:
+    choice = f"{group}=[{option}]" if group in SELECT_MANY else f"{group}={option}"
+    assert config.plain(composed(choice))
+
+
+@pytest.mark.parametrize("group", SELECT_MANY)
+def test_an_option_is_packaged_under_its_own_name(group: str) -> None:
+    for option in options(group):
+        if option != "all":
+            assert list(composed(f"{group}=[{option}]")[f"{group}s"]) == [option]
+
+
+def test_condition_all_names_every_condition() -> None:
+    assert sorted(composed("condition=all").conditions) == [o for o in options("condition") if o != "all"]
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_the_default_sweep_is_six_cells_of_the_cascade() -> None:
+    sweep = config.sweep(composed())
+    assert [m.name for m in sweep.models] == ["cascade_cpu"]
+    assert [t.name for t in sweep.tasks] == ["echomind.conversation"]
+    assert len(sweep.prompts) * len(sweep.conditions) == 6
+    assert sweep.repeats == 2
+    assert {s.name for s in sweep.scorers} == {"nisqa", "utmos", "dnsmos", "distillmos"}
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_all_conditions_and_prompts_become_dataclasses() -> None:
+    sweep = config.sweep(composed("condition=all", "prompt=[p1,p2,p3]"))
+    assert [p.strength for p in sweep.prompts] == ["zero", "basic", "enhanced"]
+    assert all(c.versions or not c.chain for c in sweep.conditions)
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_worker_settings_change_no_identity_and_generation_settings_do() -> None:
+    def identity(*overrides: str) -> object:
+        model = config.sweep(composed(*overrides)).models[0]
+        return model.identity, model.checkpoint, model.versions
+
+    generation = "models.cascade_cpu.adapter.language_model.generation.temperature=0.9"
+    assert identity("models.cascade_cpu.workers.max_batch=2") == identity()
+    assert identity(generation) != identity()
+
+
+def test_a_checkpoint_is_known_by_its_bytes_not_by_its_place(tmp_path: Path) -> None:
+    def model(folder: str, content: bytes) -> str:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "model.bin").write_bytes(content)
+        adapter = {"_target_": "models.cascade.Cascade", "part": {"checkpoint": {"path": str(tmp_path / folder)}}}
+        option = {"adapter": adapter, "capabilities": {"text_out": True, "speech_out": False}}
+        return config.model_spec("m", option).checkpoint
+
+    assert model("here", b"weights") == model("there", b"weights")
+    assert model("other", b"weightz") != model("another", b"weights")
+
+
+def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
+    wrong = composed(
+        "repeats=0",
+        "limit=-1",
+        "rerun=some",
+        "failure_budget=5",
+        "task=[nope]",
+        f"weights={tmp_path}",
+        "+models.cascade_cpu.workers.gpus=1",
+    )
+    with pytest.raises(ValueError) as refused:
+        config.sweep(wrong)
+    message = str(refused.value)
+    for part in ("repeats=0", "limit=-1", "rerun='some'", "failed, all", "failure_budget=5", "echomind.conversation"):
+        assert part in message
+    for part in ("whisper-tiny.en-ct2", "smollm2-135m-instruct", "piper-joe", "fetch_demo_weights.py"):
+        assert part in message
+
+
+def test_an_unknown_field_names_the_known_ones() -> None:
+    option = {
+        "adapter": {"_target_": "models.cascade.Cascade"},
+        "capabilities": {"text_out": True, "speech": True},
+    }
+    with pytest.raises(ValueError, match="no field speech; it has text_out, speech_out"):
+        config.model_spec("m", option)
+
+
+def test_a_hub_checkpoint_without_a_revision_is_refused() -> None:
+    adapter = {"_target_": "models.cascade.Cascade", "checkpoint": {"repo": "org/name", "revision": None}}
+    option = {"adapter": adapter, "capabilities": {"text_out": True, "speech_out": False}}
+    with pytest.raises(ValueError, match="org/name has no revision"):
+        config.model_spec("m", option)
+
+
+def test_a_misspelt_target_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"audio\.conditions\.WhiteNoize"):
+        config.condition("c", {"chain": [{"_target_": "audio.conditions.WhiteNoize"}]})

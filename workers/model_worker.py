@@ -1,0 +1,123 @@
+"""A model in a worker: hears requests ahead, answers batches, writes reply speech straight to the store.
+
+Invariant: one outcome per trial, always; no audio leaves the worker but as a FLAC file in the store.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import audio
+from farm.store import Store, StoreError
+from farm.types import Failure, ModelSpec, Outcome, Reply, Request, SpeechModel, Trial
+from workers.batches import Done
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A trial whose audio has been decoded and degraded."""
+
+    request: Request
+    drawn: Mapping[str, str]
+
+
+class ModelBody:
+    """What `workers.host.Host` hosts for one model."""
+
+    def __init__(self, spec: ModelSpec, store: Store) -> None:
+        self.name = spec.name
+        self.threads = spec.workers.hear_threads
+        self.limit = batch_limit(spec)
+        self._spec = spec
+        self._store = store
+        self._worker = ""
+        self._environment = ""
+        self._model: SpeechModel
+
+    def load(self, worker: str) -> None:
+        """Instantiates the adapter on this worker's device."""
+        from hydra.utils import instantiate
+
+        self._worker = worker
+        self._environment = self._store.environment(packages())
+        device = "cuda" if self._spec.workers.num_gpus > 0 else "cpu"
+        self._model = instantiate(dict(self._spec.adapter), device=device)
+
+    def prepare(self, trial: Trial) -> _Heard:
+        """Hears a trial's request under its condition.
+
+        Raises:
+            ValueError: audio that cannot be used, or longer than the model takes.
+        """
+        request, drawn = audio.hear(trial.request, trial.condition, trial.condition_seed)
+        longest_s = self._spec.capabilities.max_audio_s
+        if request.seconds > longest_s:
+            raise ValueError(f"{request.seconds:.2f} s of audio; {self.name} takes {longest_s:g} s at most")
+        return _Heard(request, drawn)
+
+    def work(self, heard: Sequence[_Heard]) -> list[Reply | Failure]:
+        """The model's replies to a batch."""
+        replies = self._model.answer([h.request for h in heard])
+        return [_checked(reply) for reply in replies]
+
+    def finish(self, trial: Trial, heard: _Heard | Failure, done: Done[Reply]) -> Outcome:
+        """Keeps a reply's speech in the store and says what became of the trial."""
+        value = done.value
+        reply = Reply(failure=value) if isinstance(value, Failure) else value
+        outcome = Outcome(
+            trial_id=trial.trial_id,
+            attempt=trial.attempt,
+            reply=reply,
+            worker=self._worker,
+            environment=self._environment,
+        )
+        if not isinstance(heard, Failure):
+            outcome = replace(
+                outcome,
+                heard_seconds=heard.request.seconds,
+                condition_drawn=dict(heard.drawn),
+                seconds=done.seconds,
+                batch_size=done.batch_size,
+                started_at=done.started_at,
+            )
+        return self._with_speech(trial, outcome)
+
+    def _with_speech(self, trial: Trial, outcome: Outcome) -> Outcome:
+        speech = outcome.reply.speech
+        if speech is None:
+            return outcome
+        uri = self._store.speech_uri(trial.trial_id, trial.attempt, 0)
+        try:
+            self._store.put(uri, audio.encode_flac(speech))
+        except ValueError as error:
+            failure = Failure(kind="model_error", message=f"reply speech: {error}")
+        except StoreError as error:
+            failure = Failure(kind="store_error", message=str(error))
+        else:
+            silent = replace(outcome.reply, speech=None)
+            return replace(outcome, reply=silent, speech_uri=uri, speech_seconds=speech.seconds)
+        return replace(outcome, reply=Reply(failure=failure))
+
+
+def _checked(reply: Any) -> Reply | Failure:
+    if not isinstance(reply, Reply):
+        return Failure(
+            kind="model_error", message=f"the adapter answered a {type(reply).__name__}, not a Reply"
+        )
+    if reply.failure is None and reply.text is None and reply.speech is None:
+        return Failure(kind="model_error", message="a reply with neither text nor speech nor a failure")
+    return reply
+
+
+def batch_limit(spec: ModelSpec) -> int:
+    """Trials at once at most: what the adapter can do, and what the user allows."""
+    return max(1, min(spec.capabilities.max_batch, spec.workers.max_batch))
+
+
+def packages() -> dict[str, str]:
+    """Every package installed in this process's environment, with its version."""
+    found = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
+    return {name: version for name, version in found if name}
