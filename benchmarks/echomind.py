@@ -91,6 +91,10 @@ class Conversation:
                 factors=_factors(script, voice),
             )
 
+    def template(self, prompt: Prompt) -> str:
+        """The prompt's text before the topic is filled in, for every coarse dimension that has one of its own."""
+        return prompt.system if prompt.system is not None else self._prompts.templates(prompt.strength)
+
     def request(self, item: Item, prompt: Prompt) -> Request:
         """The recording alone, under the prompt's system text.
 

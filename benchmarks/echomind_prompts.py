@@ -27,6 +27,12 @@ class PromptSet:
             return ""
         return self.basic if strength == "basic" else self.enhanced[coarse]
 
+    def templates(self, strength: Literal["zero", "basic", "enhanced"]) -> str:
+        """All texts of one strength, as one string that changes when one of them does."""
+        if strength == "enhanced":
+            return "\n\n".join(f"{coarse}:\n{text}" for coarse, text in self.enhanced.items())
+        return self.template(strength, "")
+
 
 _ASSISTANT = "You are a helpful assistant.\nThe current topic/scenario is: {topic}.\n"
 _SERVICE = "You are an assistant in a customer service setting.\nThe current topic/scenario is: {topic}.\n"

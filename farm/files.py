@@ -107,8 +107,8 @@ def store_error(error: OSError, where: str, root: Path | None = None) -> StoreEr
         return StoreError(f"{where}: disk full ({free}); free space there or raise the quota. {kept}")
     if error.errno in _READ_ONLY:
         return StoreError(
-            f"{where}: cannot be written ({error.strerror}); mend the mount or the permissions. {kept}"
+            f"{where}: cannot be written ({error.strerror or error}); mend the mount or the permissions. {kept}"
         )
-    if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTCONN, errno.ENODEV):
-        return StoreError(f"{where}: the store is gone ({error.strerror}); mount it again. {kept}")
+    if isinstance(error, FileNotFoundError) or error.errno in (errno.ESTALE, errno.ENOTCONN, errno.ENODEV):
+        return StoreError(f"{where}: the store is gone ({error.strerror or error}); mount it again. {kept}")
     return StoreError(f"{where}: {error}; mend the disk or the connection. {kept}")

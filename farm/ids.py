@@ -59,6 +59,7 @@ def _cell_identity(cell: Cell) -> dict[str, Any]:
         "versions": dict(cell.model.versions),
         "checkpoint": cell.model.checkpoint,
         "prompt": cell.prompt.name,
+        "template": cell.template,
         "condition": condition_identity(cell.condition),
         "arm": dict(cell.arm),
     }
@@ -79,9 +80,8 @@ class TrialIds:
 
 
 def cell_id(cell: Cell) -> str:
-    """The cell's id: its identity and the prompt's own template, so that an edited prompt is another cell."""
-    identity = _cell_identity(cell) | {"template": [cell.prompt.strength, cell.prompt.system]}
-    return digest(identity)[:ID_DIGITS]
+    """The cell's id, over what its trials share: an edited prompt template is another cell, with trials of its own."""
+    return digest(_cell_identity(cell))[:ID_DIGITS]
 
 
 def _seed(*parts: Any) -> int:

@@ -36,13 +36,13 @@ class ObjectFiles:
         return f"{self._root}/{check_uri(uri)}"
 
     @contextmanager
-    def _errors(self, uri: str) -> Iterator[None]:
+    def _errors(self, uri: str, *, may_miss: bool = False) -> Iterator[None]:
         where = f"{self.url}/{uri}"
         try:
             yield
-        except FileNotFoundError:
-            raise
         except OSError as error:
+            if may_miss and isinstance(error, FileNotFoundError):
+                raise
             raise store_error(error, where) from error
         except Exception as error:
             # Clients of object stores raise classes of their own (botocore, aiohttp ...): all mean the same here.
@@ -70,7 +70,7 @@ class ObjectFiles:
     def read(self, uri: str) -> bytes:
         """A file's bytes; FileNotFoundError where there is none."""
         path = self._path(uri)
-        with self._errors(uri):
+        with self._errors(uri, may_miss=True):
             return bytes(self._fs.cat_file(path))
 
     def remove(self, uri: str) -> None:
@@ -103,7 +103,7 @@ class ObjectFiles:
     def age_s(self, uri: str) -> float:
         """Seconds since a file was put, against a fresh object's time in the same store."""
         path = self._path(uri)
-        with self._errors(uri):
+        with self._errors(uri, may_miss=True):
             probe = f"{path.rsplit('/', 1)[0]}/{TEMPORARY}{uuid4().hex}"
             self._fs.pipe_file(probe, b"")
             try:

@@ -7,7 +7,7 @@ not with trials. The same choices give the same ids, in the same order, in every
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from farm import ids
@@ -182,18 +182,11 @@ def _cell(model: ModelSpec, task: Task, prompt: Prompt, condition: Condition, ar
         benchmark=task.benchmark,
         task=task.name,
         prompt=prompt,
+        template=task.template(prompt),
         condition=condition,
         arm=arm,
     )
-    return Cell(
-        cell_id=ids.cell_id(cell),
-        model=model,
-        benchmark=task.benchmark,
-        task=task.name,
-        prompt=prompt,
-        condition=condition,
-        arm=arm,
-    )
+    return replace(cell, cell_id=ids.cell_id(cell))
 
 
 def _sweep_id(cells: Sequence[Cell], items: Mapping[str, tuple[Item, ...]], sweep: Sweep) -> str:

@@ -288,6 +288,8 @@ class Cell:
     benchmark: str
     task: str
     prompt: Prompt
+    template: str
+    """The prompt's text as the task puts it, before an item fills it in."""
     condition: Condition
     arm: Mapping[str, str] = field(default_factory=dict)
 
@@ -375,6 +377,10 @@ class Task(Protocol):
         Raises:
             ValueError: the data folder is wrong; the message lists all that is missing.
         """
+        ...
+
+    def template(self, prompt: Prompt) -> str:
+        """The prompt's text before an item fills it in: two templates are two cells, even where they read alike."""
         ...
 
     def request(self, item: Item, prompt: Prompt) -> Request:

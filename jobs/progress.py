@@ -29,6 +29,7 @@ class Display:
         self._live = live
         self._next_s = 0.0
         self._states: tuple[tuple[str, str, str], ...] = ()
+        self._printed: dict[tuple[str, str], str] = {}
 
     def update(self, stages: Sequence[StageStatus]) -> None:
         """Draws the stages as they are now, not more often than an eye can follow."""
@@ -40,9 +41,15 @@ class Display:
             self._live.update(table(stages))
             self._next_s = time.monotonic() + REDRAW_EVERY_S
         else:
-            for stage in stages:
-                self._console.print(line(stage), soft_wrap=True, highlight=False)
+            self._print_changed(stages)
             self._next_s = time.monotonic() + PLAIN_LINE_EVERY_S
+
+    def _print_changed(self, stages: Sequence[StageStatus]) -> None:
+        for stage in stages:
+            what = f"{stage.done} {stage.failed} {stage.planned} {stage.state}"
+            if self._printed.get((stage.stage, stage.name)) != what:
+                self._printed[stage.stage, stage.name] = what
+                self._console.print(line(stage), soft_wrap=True, highlight=False, markup=False)
 
 
 @contextmanager

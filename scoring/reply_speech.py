@@ -42,6 +42,8 @@ class Verdict:
     """One for each of the scorer's names, in their order."""
     label: str | None = None
     """What a reader has to know beside the value: `mean of 2 windows`."""
+    warning: str = ""
+    """What a reader of the metric must know; it becomes the scores' reason, and a footnote of the leaderboard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class Scale:
         if not all(map(math.isfinite, verdict.values)):
             return self.refuse("failed", f"{self.rater} gave {verdict.values}")
         return [
-            Score(name=name, value=float(value), label=verdict.label, rater=self.rater)
+            Score(name=name, value=float(value), label=verdict.label, reason=verdict.warning, rater=self.rater)
             for name, value in zip(self.names, verdict.values, strict=True)
         ]
 

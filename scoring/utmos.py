@@ -114,7 +114,7 @@ def _load(path: Path, device: str) -> Callable[[Waveform], Verdict] | str:
     def judge(speech: Waveform) -> Verdict:
         verdict = judge_windows(at_rate(speech, RATE_HZ), MAX_SECONDS, judge_window)
         notes = [note for note in (label, verdict.label) if note]
-        return Verdict(values=verdict.values, label="; ".join(notes) or None)
+        return Verdict(values=verdict.values, label="; ".join(notes) or None, warning=label or "")
 
     return judge
 

@@ -67,6 +67,8 @@ class RefusedError(Exception):
 class _Known:
     run_id: str
     params: set[str]
+    artifact_uri: str
+    has_artifacts: bool
 
 
 class Writer:
@@ -100,7 +102,7 @@ class Writer:
         with _translated():
             known = self._run(update)
             self._log(known, update)
-            self._upload(known.run_id, update, files)
+            self._upload(known, update, files)
             for name, value in update.experiment_tags.items():
                 self._client.set_experiment_tag(self._experiment(update.experiment), name, value)
             if update.status == "RUNNING":
@@ -147,7 +149,9 @@ class Writer:
             run = found or self._client.create_run(
                 experiment_id, tags={**update.identity}, run_name=update.name, start_time=update.time_ms
             )
-            self._known[key] = _Known(run.info.run_id, set(run.data.params))
+            self._known[key] = _Known(
+                run.info.run_id, set(run.data.params), run.info.artifact_uri, has_artifacts=found is not None
+            )
             if "cell_id" in update.identity:
                 self._cells[update.identity["cell_id"]] = run.info.run_id
         return self._known[key]
@@ -170,24 +174,23 @@ class Writer:
         )
         known.params |= set(new)
 
-    def _upload(self, run_id: str, update: RunUpdate, files: Path) -> None:
+    def _upload(self, known: _Known, update: RunUpdate, files: Path) -> None:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
         if not any(files.iterdir()):
             return
-        for folder in update.replaces:
-            if self._client.list_artifacts(run_id, folder):
-                _remove_artifacts(self._client.get_run(run_id), folder, self._uri)
-        self._client.log_artifacts(run_id, str(files))
+        # Straight to the run's artifacts: through the client each call would read the run again first.
+        repository = get_artifact_repository(known.artifact_uri, tracking_uri=self._uri)
+        for folder in update.replaces if known.has_artifacts else ():
+            if repository.list_artifacts(folder):
+                repository.delete_artifacts(folder)  # type: ignore[no-untyped-call]
+        repository.log_artifacts(str(files))  # type: ignore[no-untyped-call]
+        known.has_artifacts = True
 
 
 def live_name(name: str) -> str:
     """`running/quality/nisqa_mos`; what counts progress keeps its name."""
     return name if name.startswith(PROGRESS) else RUNNING + name
-
-
-def _remove_artifacts(run: Run, folder: str, uri: str) -> None:
-    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-    get_artifact_repository(run.info.artifact_uri, tracking_uri=uri).delete_artifacts(folder)  # type: ignore[no-untyped-call]
 
 
 class _translated:

@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ JOINED = "speechfarm"
 OBJECT_STORE_BYTES = 128 * 2**20
 """No audio goes through the object store; small batches and their results are all it holds."""
 MIN_CPUS = 2
+KNOCK_S = 10.0
 
 
 @contextmanager
@@ -82,10 +84,22 @@ def _start(num_cpus: float | None, num_gpus: float | None, folder: str | None) -
 
 def _join(address: str) -> None:
     try:
+        _knock(address)
         ray.init(address=address, namespace=JOINED, **_QUIET)
-    except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
+    except (OSError, RuntimeError, ray.exceptions.RayError) as error:
         first_line = str(error).split("\n")[0]
         raise ValueError(f"cluster.address={address}: no Ray cluster to join ({first_line})") from error
+
+
+def _knock(address: str) -> None:
+    """Ray itself tries for two minutes to reach an address where nothing is.
+
+    Raises:
+        OSError: nothing listens there.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
 
 
 _QUIET: Mapping[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}

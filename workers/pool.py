@@ -164,7 +164,8 @@ class Pool:
 
     def receive(self, worker: Worker, ref: Any) -> None:
         """Takes what has come of something that was asked of a worker."""
-        if ref not in worker.refs:
+        if worker not in self.workers or ref not in worker.refs:
+            # It has been ended since, by another answer of the same moment.
             return
         try:
             said = ray.get(ref)

@@ -198,6 +198,15 @@ def test_a_lost_lease_stops_the_writes(any_store: Store) -> None:
     assert any_store.uris("lease")[-1] == "lease/00000009.json", "a lost lease is not released for its taker"
 
 
+def test_a_driver_that_wakes_up_finds_out_before_it_writes(store: Store) -> None:
+    with hold(store, "sleeper") as lease:
+        store.files.create("lease/00000002.json", leases._dump(leases._me("second")))
+        lease._last_beat -= 3600
+        store.append_replies([reply(1)])
+        with pytest.raises(LeaseLost, match="taken over by second"):
+            store.flush(force=True)
+
+
 def test_a_driver_whose_store_is_deleted_loses_its_lease_and_ends(store: Store) -> None:
     with hold(store, "first", heartbeat_s=0.05) as lease:
         shutil.rmtree(store.url)

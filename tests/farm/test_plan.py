@@ -51,6 +51,9 @@ class Questions:
     def items(self) -> Iterator[Item]:
         return iter(self.all)
 
+    def template(self, prompt: Prompt) -> str:
+        return prompt.system or ""
+
     def request(self, item: Item, prompt: Prompt) -> Request:
         return Request(system=f"{prompt.name}: {prompt.system or ''}", turns=item.stimulus.turns)
 

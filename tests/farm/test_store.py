@@ -374,6 +374,27 @@ def test_places_that_cannot_be_a_store_are_refused(tmp_path: Path) -> None:
             Store.open(url)
 
 
+def test_an_object_store_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    store = Store.open(f"memory://{uuid4().hex}")
+    store.append_replies([reply(1)])
+    for error in (
+        FileNotFoundError("The bucket is gone"),
+        ConnectionError("reset"),
+        KeyError("botocore's own"),
+    ):
+
+        def fail(*_: object, error: Exception = error, **__: object) -> None:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryFileSystem, "pipe_file", fail)
+            with pytest.raises(StoreError, match=r"memory://.*mend|memory://.*mount"):
+                store.flush(force=True)
+    assert store.flush(force=True) == 1
+
+
 def test_a_reader_makes_no_store(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no result store"):
         Store.open(str(tmp_path / "typo"), create=False)

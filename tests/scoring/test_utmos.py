@@ -75,6 +75,7 @@ def test_trained_weights_have_no_label_unless_they_are_marked(
     [[marked]] = Utmos(saved(**trained(state), **{RANDOM_MARK: torch.ones(1)})).score(heard)
     assert (plain.status, plain.label) == ("ok", None)
     assert (marked.value, marked.label) == (plain.value, MEANINGLESS)
+    assert marked.reason == MEANINGLESS, "the leaderboard's footnote comes from the reason"
 
 
 def test_the_published_file_may_hold_the_mask_that_only_training_uses(saved: Callable[..., str]) -> None:

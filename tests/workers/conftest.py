@@ -1,4 +1,4 @@
-"""One cluster of this machine's own for the tests of this folder, and one of several nodes for those that need nodes."""
+"""One Ray cluster of this machine's own for all tests of a module that use it."""
 
 from __future__ import annotations
 

@@ -69,6 +69,9 @@ class Sayings:
                 gold={"answer": key},
             )
 
+    def template(self, prompt: Prompt) -> str:
+        return ""
+
     def request(self, item: Item, prompt: Prompt) -> Request:
         return Request(system="", turns=item.stimulus.turns)
 
