@@ -119,7 +119,7 @@ def encode_flac(waveform: Waveform) -> bytes:
 
 
 def _decoded(data: bytes) -> _Frames:
-    """libsndfile first; FFmpeg for what it does not know, cannot finish or finds empty."""
+    """By libsndfile; by FFmpeg what libsndfile does not know, cannot finish or finds empty."""
     import soundfile
 
     try:

@@ -163,7 +163,8 @@ def _connect(store: Path) -> sqlite3.Connection:
 
 
 def _lookup(store: Path, kind: str, keys: Sequence[_Key]) -> dict[_Key, str]:
-    wanted, found = set(keys), {}
+    wanted = set(keys)
+    found: dict[_Key, str] = {}
     paths = [key.path for key in keys]
     try:
         with closing(_connect(store)) as connection:

@@ -48,10 +48,11 @@ def sweep(config: DictConfig) -> Sweep:
     chosen = plain(config)
     problems: list[str] = []
     problems += _scalar_problems(chosen)
-    models = _options(problems, model_spec, chosen["models"])
-    prompts = _options(problems, prompt, chosen["prompts"])
-    conditions = _options(problems, condition, chosen["conditions"])
-    scorers = _options(problems, scorer_spec, chosen["scorers"])
+    problems += _empty_choices(chosen)
+    models = _options(problems, model_spec, chosen.get("models", {}))
+    prompts = _options(problems, prompt, chosen.get("prompts", {}))
+    conditions = _options(problems, condition, chosen.get("conditions", {}))
+    scorers = _options(problems, scorer_spec, chosen.get("scorers", {}))
     chosen_tasks = _collect(problems, tasks, chosen)
     if problems:
         raise ValueError("\n".join(problems))
@@ -100,6 +101,14 @@ def _scalar_problems(chosen: Mapping[str, Any]) -> Iterator[str]:
     budget = chosen["failure_budget"]
     if not isinstance(budget, int | float) or isinstance(budget, bool) or not 0 <= budget <= 1:
         yield f"failure_budget={budget!r}: a share between 0 and 1"
+
+
+def _empty_choices(chosen: Mapping[str, Any]) -> Iterator[str]:
+    """A sweep may go without scorers, not without the rest."""
+    for group in ("model", "prompt", "condition"):
+        if not chosen.get(f"{group}s"):
+            offered = sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
+            yield f"{group}=[]: one or more of {', '.join(offered)}"
 
 
 def _whole(value: Any) -> bool:

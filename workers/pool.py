@@ -11,6 +11,7 @@ is known without asking it, on whatever node it was.
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ REASON_CHARACTERS = 600
 
 _Actor = ray.remote(max_restarts=0, max_task_retries=0, max_concurrency=CONCURRENT_CALLS)(Host)
 _names = itertools.count()
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +291,7 @@ class Pool:
         self._replace(worker, [rest], worker.batches, "worker_crash", report.fatal)
 
     def _load_failed(self, worker: Worker, reason: str) -> None:
+        _logger.info("%s was not loaded: %s", worker.name, reason)
         self.end(worker)
         self.load_failures += 1
         if self.load_failures >= LOAD_TRIES and not any(w.state == "ready" for w in self.workers):
@@ -318,6 +321,7 @@ class Pool:
         reason: str,
     ) -> None:
         """Ends a worker that is of no use any more; what it had in flight runs again or has failed."""
+        _logger.info("%s is replaced: %s", worker.name, reason)
         self.end(worker)
         self.crashes += 1
         reason = reason + _log(worker)

@@ -4,8 +4,8 @@ A new one: a class here (a `version`, parameters checked when it is made, `__cal
 `rng` alone and returns what it drew) and a YAML in conf/condition/ that is named in all.yaml too.
 """
 
-from audio.conditions.channel import TelephoneBand
 from audio.conditions.chain import Step, apply, build
+from audio.conditions.channel import TelephoneBand
 from audio.conditions.level import Gain, WhiteNoise
 from audio.conditions.pace import PitchShift, Speed
 

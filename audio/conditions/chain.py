@@ -82,8 +82,9 @@ def _step(step: Mapping[str, Any]) -> Step:
     module, _, name = target.rpartition(".")
     try:
         made = getattr(import_module(module), name)
-    except (ValueError, ImportError, AttributeError):
-        raise ValueError(f"_target_ {target!r} is no class; there are {', '.join(_known())}") from None
+    except (ValueError, ImportError, AttributeError) as error:
+        known = ", ".join(_known())
+        raise ValueError(f"_target_ {target!r} is no condition ({error}); there are {known}") from error
     parameters = {key: value for key, value in step.items() if key != "_target_"}
     try:
         signature(made).bind(**parameters)

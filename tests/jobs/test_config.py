@@ -79,7 +79,10 @@ def test_a_checkpoint_is_known_by_its_bytes_not_by_its_place(tmp_path: Path) -> 
     def model(folder: str, content: bytes) -> str:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "model.bin").write_bytes(content)
-        adapter = {"_target_": "models.cascade.Cascade", "part": {"checkpoint": {"path": str(tmp_path / folder)}}}
+        adapter = {
+            "_target_": "models.cascade.Cascade",
+            "part": {"checkpoint": {"path": str(tmp_path / folder)}},
+        }
         option = {"adapter": adapter, "capabilities": {"text_out": True, "speech_out": False}}
         return config.model_spec("m", option).checkpoint
 
@@ -100,7 +103,14 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as refused:
         config.sweep(wrong)
     message = str(refused.value)
-    for part in ("repeats=0", "limit=-1", "rerun='some'", "failed, all", "failure_budget=5", "echomind.conversation"):
+    for part in (
+        "repeats=0",
+        "limit=-1",
+        "rerun='some'",
+        "failed, all",
+        "failure_budget=5",
+        "echomind.conversation",
+    ):
         assert part in message
     for part in ("whisper-tiny.en-ct2", "smollm2-135m-instruct", "piper-joe", "fetch_demo_weights.py"):
         assert part in message
