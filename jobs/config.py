@@ -7,10 +7,12 @@ here, all of it at once, before a model is loaded or Ray is started. Imports no 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hydra.errors import InstantiationException
 from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig, OmegaConf
 
@@ -37,6 +39,26 @@ ROOT = Path(__file__).resolve().parents[1]
 def register_resolvers() -> None:
     """Makes `${repo:weights}` mean the folder `weights` of the repository, wherever the command is started."""
     OmegaConf.register_new_resolver("repo", lambda name: str(ROOT / name), replace=True)
+
+
+def unknown_options(arguments: Sequence[str]) -> list[str]:
+    """What a command line chooses that is no option: Hydra itself names the valid ones for a single choice only.
+
+    Args:
+        arguments: of the command line; choices such as `model=[a,b]` are looked up in `conf/model/`, everything else
+            is left to Hydra.
+    """
+    chosen = [a.partition("=") for a in arguments if re.fullmatch(r"\w+=\[[\w,\s]*\]", a)]
+    problems = []
+    for group, _, value in chosen:
+        offered = sorted(path.stem for path in (ROOT / "conf" / group).glob("*.yaml"))
+        names = [name for name in re.split(r"[\[\],\s]+", value) if name]
+        unknown = [name for name in names if offered and name not in offered]
+        if unknown:
+            problems.append(
+                f"{group}={value}: no option {', '.join(unknown)}; there are {', '.join(offered)}"
+            )
+    return problems
 
 
 def sweep(config: DictConfig) -> Sweep:
@@ -171,7 +193,17 @@ def tasks(chosen: Mapping[str, Any]) -> tuple[Task, ...]:
     unknown = [name for name in chosen["task"] if name not in offered]
     if unknown or not chosen["task"]:
         raise ValueError(f"task={unknown or '[]'}: one or more of {', '.join(offered)}")
-    return tuple(instantiate(offered[name]) for name in dict.fromkeys(chosen["task"]))
+    return tuple(_task(offered[name]) for name in dict.fromkeys(chosen["task"]))
+
+
+def _task(option: Mapping[str, Any]) -> Any:
+    try:
+        return instantiate(option)
+    except InstantiationException as error:
+        # Hydra hides what a task says of its arguments inside an exception of its own.
+        if isinstance(error.__cause__, ValueError):
+            raise error.__cause__ from error
+        raise
 
 
 def _fields(kind: type[Built], values: Mapping[str, Any], where: str) -> Built:

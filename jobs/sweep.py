@@ -21,9 +21,8 @@ from farm.plan import Plan, Sweep
 from jobs import config
 
 if TYPE_CHECKING:
-    from workers.engine import Summary
-
     from farm.store import Store
+    from workers.engine import Summary
 
 config.register_resolvers()
 
@@ -48,14 +47,13 @@ def prepare(composed: DictConfig) -> Prepared:
 
 def run(prepared: Prepared, store: Store, console: Console) -> int:
     """Runs what the store does not hold yet, shows the leaderboard, returns the exit status."""
-    from workers.cluster import connect
-
     from farm.lease import hold
     from farm.records import cell_record
     from jobs import progress
     from jobs.signals import stop_on_signals
     from jobs.tracked import tracked
     from workers import engine
+    from workers.cluster import connect
 
     settings, sweep, plan = prepared
     again = settings["rerun"] == "all"
@@ -137,4 +135,7 @@ def main(composed: DictConfig) -> None:
 
 
 if __name__ == "__main__":
+    searches_elsewhere = any(argument.startswith("hydra.searchpath=") for argument in sys.argv)
+    if unknown := [] if searches_elsewhere else config.unknown_options(sys.argv[1:]):
+        sys.exit("\n".join(unknown))
     main()
