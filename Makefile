@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help sweep test lint ui weights install clean
+.PHONY: help sweep test lint bench ui weights install clean
 
 help:             ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -22,6 +22,9 @@ lint: $(VENV)/.test  ## linters and types alone
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+bench: install    ## what the farm costs, a line a figure (ARGS="plan null" measures only these)
+	$(RUN) -m bench.farm $(ARGS)
 
 ui: install       ## open MLflow on the default store: http://127.0.0.1:5000
 	$(RUN) scripts/ui.py

@@ -32,14 +32,17 @@ def hear(
 
     Raises:
         ValueError: `<path>: <reason>`: a file that cannot be decoded, or `silent` from end to end (role `silence` may
-            be).
+            be), or too short for the condition.
     """
     heard: dict[tuple[int, int], AudioSegment] = {}
     drawn: list[dict[str, str]] = []
     for place, segment in _audio(request):
         waveform = _loaded(segment)
         if segment.role == "question":
-            waveform, values = conditions.apply(condition, waveform, seed + len(drawn))
+            try:
+                waveform, values = conditions.apply(condition, waveform, seed + len(drawn))
+            except ValueError as error:
+                raise ValueError(f"{segment.path}: {error}") from error
             drawn.append(values)
         if sample_rate_hz:
             waveform = resample(waveform, sample_rate_hz)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from farm.types import AudioSegment, Cell, Condition, Request
@@ -18,11 +17,13 @@ ID_DIGITS = 32
 """Hex digits of a trial or cell id: 128 bits of SHA-256, so that a billion trials collide with odds below 1e-20."""
 
 
+# One encoder for all: `json.dumps` with arguments makes a new one each time, for every trial's seeds.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical(value: Any) -> bytes:
     """A value of JSON types as bytes, equal for equal values (keys sorted, no spaces, UTF-8)."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def digest(value: Any) -> str:
@@ -66,11 +67,14 @@ def _cell_identity(cell: Cell) -> dict[str, Any]:
 
 
 class TrialIds:
-    """Ids of one cell's trials: the cell is hashed once, each trial costs one update."""
+    """Ids and seeds of one cell's trials: what they share is written out once, each costs one hash."""
 
     def __init__(self, cell: Cell, replicate: str = "") -> None:
         self._prefix = hashlib.sha256(canonical(_cell_identity(cell)))
         self._replicate = f"|{replicate}" if replicate else ""
+        self._condition = canonical(condition_identity(cell.condition))
+        self._arm = canonical(dict(cell.arm))
+        self._replicate_json = canonical(replicate)
 
     def trial_id(self, request: bytes, repeat: int) -> str:
         """The id of one repeat of the item whose `request_digest` is given."""
@@ -78,23 +82,21 @@ class TrialIds:
         h.update(request + f"|{repeat}{self._replicate}".encode())
         return h.hexdigest()[:ID_DIGITS]
 
+    def condition_seed(self, item_key: str, repeat: int) -> int:
+        """Seed of a condition's random draws: the same for every model and prompt, so that contrasts are paired."""
+        return _seed(b'["condition",%b,%b,%d]' % (canonical(item_key), self._condition, repeat))
+
+    def sampling_seed(self, request: bytes, repeat: int) -> int:
+        """Seed of one request's sampling, whatever its neighbours in the batch; the same for every model."""
+        question = (request.hex().encode(), self._condition, self._arm, repeat, self._replicate_json)
+        return _seed(b'["sampling","%b",%b,%b,%d,%b]' % question)
+
+
+def _seed(content: bytes) -> int:
+    """31 bits of the SHA-256 of a canonical JSON list."""
+    return int.from_bytes(hashlib.sha256(content).digest()[:4], "big") >> 1
+
 
 def cell_id(cell: Cell) -> str:
     """The cell's id, over what its trials share: an edited prompt template is another cell, with trials of its own."""
     return digest(_cell_identity(cell))[:ID_DIGITS]
-
-
-def _seed(*parts: Any) -> int:
-    return int.from_bytes(hashlib.sha256(canonical(list(parts))).digest()[:4], "big") >> 1
-
-
-def condition_seed(item_key: str, condition: Condition, repeat: int) -> int:
-    """Seed of a condition's random draws: the same for every model and prompt, so that contrasts are paired."""
-    return _seed("condition", item_key, condition_identity(condition), repeat)
-
-
-def sampling_seed(
-    request: bytes, condition: Condition, arm: Mapping[str, str], repeat: int, replicate: str = ""
-) -> int:
-    """Seed of one request's sampling, whatever its neighbours in the batch."""
-    return _seed("sampling", request.hex(), condition_identity(condition), dict(arm), repeat, replicate)

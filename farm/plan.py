@@ -113,23 +113,27 @@ class Plan:
                 trial_id = hasher.trial_id(question.digest, repeat)
                 if again or trial_id not in progress.done:
                     attempt = progress.attempts.get(trial_id, 0) + 1
-                    yield self._trial(cell, item, question, repeat, trial_id, attempt)
+                    yield _trial(cell, hasher, item, question, repeat, attempt, trial_id)
 
-    def _trial(self, cell: Cell, item: Item, asked: Asked, repeat: int, trial_id: str, attempt: int) -> Trial:
-        seed = ids.sampling_seed(asked.digest, cell.condition, cell.arm, repeat, self.replicate)
-        request = Request(
-            system=asked.request.system, turns=asked.request.turns, trial_id=trial_id, seed=seed
-        )
-        return Trial(
+
+def _trial(
+    cell: Cell, hasher: ids.TrialIds, item: Item, asked: Asked, repeat: int, attempt: int, trial_id: str
+) -> Trial:
+    return Trial(
+        trial_id=trial_id,
+        cell_id=cell.cell_id,
+        item_key=item.key,
+        request=Request(
+            system=asked.request.system,
+            turns=asked.request.turns,
             trial_id=trial_id,
-            cell_id=cell.cell_id,
-            item_key=item.key,
-            request=request,
-            condition=cell.condition,
-            condition_seed=ids.condition_seed(item.key, cell.condition, repeat),
-            repeat=repeat,
-            attempt=attempt,
-        )
+            seed=hasher.sampling_seed(asked.digest, repeat),
+        ),
+        condition=cell.condition,
+        condition_seed=hasher.condition_seed(item.key, repeat),
+        repeat=repeat,
+        attempt=attempt,
+    )
 
 
 def make(sweep: Sweep) -> Plan:

@@ -87,8 +87,12 @@ class Cascade:
             failed = [t for t in transcripts if isinstance(t, Failure)]
             texts = tuple(t.text for t in transcripts if not isinstance(t, Failure))
             if len(request.turns) != 1:
-                failed = [Failure(kind="input_error", message=f"{len(request.turns)} turns; the cascade answers 1")]
-            results.append(failed[0] if failed else _Heard(transcripts=texts, user=_user(request.turns[0], texts)))
+                failed = [
+                    Failure(kind="input_error", message=f"{len(request.turns)} turns; the cascade answers 1")
+                ]
+            results.append(
+                failed[0] if failed else _Heard(transcripts=texts, user=_user(request.turns[0], texts))
+            )
         return results
 
 
@@ -120,7 +124,9 @@ def _through(
 
 def _waveforms(request: Request) -> list[Waveform]:
     """The audio of a request that carries words; what is marked as silence has none, and Whisper would invent some."""
-    segments = [s for turn in request.turns for s in turn if isinstance(s, AudioSegment) and s.role != "silence"]
+    segments = [
+        s for turn in request.turns for s in turn if isinstance(s, AudioSegment) and s.role != "silence"
+    ]
     waveforms = [segment.waveform for segment in segments if segment.waveform is not None]
     assert len(waveforms) == len(segments), "a request reaches a model only after its audio was heard"
     return waveforms

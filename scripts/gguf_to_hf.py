@@ -1,4 +1,4 @@
-"""Turns the GGUF file of SmolLM2 into a Hugging Face folder in bfloat16: `python scripts/gguf_to_hf.py MODEL.gguf FOLDER`.
+"""Turns SmolLM2's GGUF file into a Hugging Face folder in bfloat16: `python scripts/gguf_to_hf.py MODEL.gguf FOLDER`.
 
 Invariant: the folder's bytes depend on the GGUF file alone, because the SHA-256 of all of them is the checkpoint's
 fingerprint: what transformers writes of itself (its version, how the tokenizer was found) is left out.
@@ -43,7 +43,7 @@ def main(model_file: Path, folder: Path) -> None:
 
 
 def _split_digits(tokenizer: Any) -> None:
-    """SmolLM2 was trained with every digit on its own (the GGUF's `tokenizer.ggml.pre = smollm`), which is lost on import."""
+    """SmolLM2 takes every digit on its own (`tokenizer.ggml.pre = smollm` in the GGUF); transformers ignores it."""
     from tokenizers import pre_tokenizers
 
     backend = tokenizer.backend_tokenizer

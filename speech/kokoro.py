@@ -1,4 +1,6 @@
-"""Kokoro-82M: natural speech in 54 voices at about real time on a CPU. Its phonemizer is GPL-3: `speechfarm[tts]`.
+"""Kokoro-82M: natural speech in 54 voices at about real time on a CPU.
+
+Its phonemizer is GPL-3, so it is in the extra: `pip install -e '.[tts]'`.
 
 Invariant: the same text and voice give the same samples (the ONNX export has no random operator).
 """
@@ -42,18 +44,17 @@ class Kokoro:
         language: str = "en-us",
         device: str = "cpu",
     ) -> None:
-        from kokoro_onnx import SAMPLE_RATE, Kokoro
-
+        package = onnx.runner("kokoro_onnx")
         folder = local(checkpoint)
         session = onnx.session(folder / "kokoro-v1.0.int8.onnx", device)
-        self._kokoro = Kokoro.from_session(session, str(folder / "voices-v1.0.bin"))
+        self._kokoro = package.Kokoro.from_session(session, str(folder / "voices-v1.0.bin"))
         known = self._kokoro.get_voices()
         if voice not in known:
             raise ValueError(f"no Kokoro voice {voice!r}; one of {', '.join(known)}")
         if not 0.5 <= speed <= 2.0:
             raise ValueError(f"Kokoro's speed is between 0.5 and 2.0, not {speed}")
         self._voice, self._speed, self._language = voice, speed, language
-        self.sample_rate_hz = int(SAMPLE_RATE)
+        self.sample_rate_hz = int(package.SAMPLE_RATE)
 
     def speak(self, texts: Sequence[str]) -> list[Waveform | Failure]:
         """Speaks each text; see `speech.types.Synthesiser`."""
@@ -67,6 +68,4 @@ class Kokoro:
         samples, sample_rate_hz = self._kokoro.create(
             phonemes, self._voice, speed=self._speed, is_phonemes=True
         )
-        return Waveform(
-            samples=np.clip(samples, -1.0, 1.0).astype(np.float32), sample_rate_hz=sample_rate_hz
-        )
+        return Waveform(samples=np.clip(samples, -1.0, 1.0).astype(np.float32), sample_rate_hz=sample_rate_hz)

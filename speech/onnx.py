@@ -1,7 +1,7 @@
 """ONNX sessions whose results do not depend on the machine's number of cores.
 
-Invariant: one thread a session. Sums that are split over more threads are rounded differently (measured: Piper's samples
-differ between one and two threads), so speed comes from several texts at a time instead: `each`.
+Invariant: one thread a session. Sums that are split over more threads are rounded differently (measured: Piper's
+samples differ between one and two threads), so speed comes from several texts at a time instead: `each`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
+
+
+def runner(module: str) -> Any:
+    """A synthesiser's package.
+
+    Raises:
+        ImportError: it is not installed; the message says how it is.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{error}; synthesisers are an extra: pip install -e '.[tts]'") from error
 
 
 def session(model: Path, device: str) -> Any:

@@ -1,4 +1,4 @@
-"""Piper voices (VITS): fast speech on a CPU. The code is GPL-3: `pip install 'speechfarm[tts]'`.
+"""Piper voices (VITS): fast speech on a CPU. The code is GPL-3: `pip install -e '.[tts]'`.
 
 Invariant: without noise scales the same text gives the same samples, in every call and every process.
 """
@@ -48,18 +48,16 @@ class Piper:
         length_scale: float = 1.0,
         device: str = "cpu",
     ) -> None:
-        from piper import PiperVoice, SynthesisConfig
-        from piper.config import PiperConfig
-
+        package = onnx.runner("piper")
         folder = local(checkpoint)
         models = sorted(folder.glob("*.onnx"))
         if len(models) != 1:
             raise ValueError(f"{folder} holds {len(models)} *.onnx files; a Piper voice is exactly one")
         config = json.loads(models[0].with_name(f"{models[0].name}.json").read_text(encoding="utf-8"))
-        self._voice = PiperVoice(
-            config=PiperConfig.from_dict(config), session=onnx.session(models[0], device)
+        self._voice = package.PiperVoice(
+            config=package.PiperConfig.from_dict(config), session=onnx.session(models[0], device)
         )
-        self._settings = SynthesisConfig(
+        self._settings = package.SynthesisConfig(
             noise_scale=noise_scale, noise_w_scale=noise_w_scale, length_scale=length_scale
         )
         self.sample_rate_hz = int(self._voice.config.sample_rate)

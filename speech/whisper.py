@@ -1,7 +1,8 @@
 """Whisper (Radford et al., arXiv:2212.04356), two runners: CTranslate2 for CPUs, transformers for GPUs.
 
 Invariant: greedy or beam search at temperature 0, no window conditioned on the text before it: the same audio gives the
-same transcript whatever else is in the batch, and one bad window cannot poison the next.
+same transcript whatever else is in the batch, and one bad window cannot poison the next. Silence is heard as nothing,
+without asking the model, which would invent words ("You").
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class FasterWhisper:
 
     def _transcribe(self, waveform: Waveform) -> Transcript | Failure:
         samples = _samples(waveform)
-        if isinstance(samples, Failure):
+        if not isinstance(samples, np.ndarray):
             return samples
         segments, _ = self._model.transcribe(
             samples, temperature=0.0, condition_on_previous_text=False, **self._options
@@ -106,20 +107,19 @@ class TransformersWhisper:
     def transcribe(self, waveforms: Sequence[Waveform]) -> list[Transcript | Failure]:
         """Transcribes each waveform; those over 30 s one at a time, window by window."""
         heard = [_samples(waveform) for waveform in waveforms]
-        results: list[Transcript | Failure | None] = [h if isinstance(h, Failure) else None for h in heard]
         short: list[int] = []
+        results: list[Transcript | Failure | None] = [None] * len(heard)
         for index, samples in enumerate(heard):
-            if isinstance(samples, Failure):
-                continue
-            if len(samples) <= WINDOW_S * SAMPLE_RATE_HZ:
+            if not isinstance(samples, np.ndarray):
+                results[index] = samples
+            elif len(samples) <= WINDOW_S * SAMPLE_RATE_HZ:
                 short.append(index)
             else:
                 results[index] = self._generate([samples], long=True)[0]
-        texts = self._generate([heard[index] for index in short], long=False) if short else []
-        for index, transcript in zip(short, texts, strict=True):
+        together = self._generate([heard[index] for index in short], long=False) if short else []
+        for index, transcript in zip(short, together, strict=True):
             results[index] = transcript
-        assert all(result is not None for result in results)
-        return results  # type: ignore[return-value]
+        return [result for result in results if result is not None]
 
     def _generate(self, clips: Sequence[Any], *, long: bool) -> list[Transcript]:
         import torch
@@ -139,7 +139,12 @@ class TransformersWhisper:
         return [Transcript(text=text.strip()) for text in texts]
 
 
-def _samples(waveform: Waveform) -> npt.NDArray[np.float32] | Failure:
+def _samples(waveform: Waveform) -> npt.NDArray[np.float32] | Transcript | Failure:
+    """What the model is to hear, at its rate; or the result, where there is nothing to hear."""
     if not len(waveform.samples):
         return Failure(kind="input_error", message="a waveform without samples")
+    try:
+        audio.active_rms(waveform.samples, waveform.sample_rate_hz)
+    except ValueError:
+        return Transcript(text="")
     return audio.resample(waveform, SAMPLE_RATE_HZ).samples

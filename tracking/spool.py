@@ -109,7 +109,8 @@ class Spool:
     def _sweep_up(self) -> None:
         """Removes what a killed process left half written or half removed."""
         for entry in self.folder.glob(".*-*"):
-            if entry.stat().st_mtime < time.time() - LEFTOVER_AGE_S:
+            # The driver's thread may rename what it is writing into place between the listing and this line.
+            if _age_s(entry) > LEFTOVER_AGE_S:
                 shutil.rmtree(entry)
 
     def release(self) -> None:
@@ -117,6 +118,14 @@ class Spool:
         if self._lock:
             self._lock.close()
             self._lock = None
+
+
+def _age_s(entry: Path) -> float:
+    """Seconds since an entry was written; 0 where it has just been renamed."""
+    try:
+        return time.time() - entry.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def read(entry: Path) -> RunUpdate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -238,6 +239,15 @@ class MlflowTracker:
     # --- the writer's side ---
 
     def _work(self) -> None:
+        try:
+            self._write_until_closed()
+        except Exception as error:  # noqa: BLE001 - the thread's end must be told: what it left waits in the spool
+            traceback.print_exc()
+            self._problem = f"the writer stopped: {type(error).__name__}: {error}"
+        finally:
+            self._spool.release()
+
+    def _write_until_closed(self) -> None:
         retry_s = FIRST_RETRY_S
         while not self._abandoned.is_set():
             closing = self._closing.is_set()
@@ -246,7 +256,6 @@ class MlflowTracker:
                 break
             retry_s = min(2 * retry_s, LONGEST_RETRY_S) if self._problem else FIRST_RETRY_S
             self._closing.wait(retry_s if self._problem else self._options.flush_s)
-        self._spool.release()
 
     def _round(self) -> str:
         """Writes all that waits; returns why not, if not."""

@@ -52,6 +52,8 @@ def apply(condition: Condition, waveform: Waveform, seed: int) -> tuple[Waveform
         heard, values = step(heard, np.random.default_rng([seed, index]))
         prefix = f"{index}.{type(step).__name__}." if len(steps) > 1 else ""
         drawn |= {prefix + name: value for name, value in values.items()}
+    if not len(heard.samples):
+        raise ValueError("too short for this condition")
     if len(heard.samples) != len(waveform.samples) or heard.sample_rate_hz != waveform.sample_rate_hz:
         drawn["seconds"] = said(heard.seconds)
     if heard.sample_rate_hz != waveform.sample_rate_hz:

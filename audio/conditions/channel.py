@@ -28,8 +28,14 @@ class TelephoneBand:
     version: ClassVar[str] = "1"
 
     def __call__(self, waveform: Waveform, rng: np.random.Generator) -> tuple[Waveform, dict[str, str]]:
-        """Sends the waveform through the line; nothing is drawn."""
+        """Sends the waveform through the line; nothing is drawn.
+
+        Raises:
+            ValueError: shorter than one sample of the line.
+        """
         line = resample(waveform, TELEPHONE_RATE_HZ)
+        if not len(line.samples):
+            raise ValueError("too short for this condition")
         narrow = Waveform(samples=_mu_law(_band(line.samples)), sample_rate_hz=TELEPHONE_RATE_HZ)
         back = resample(narrow, waveform.sample_rate_hz).samples
         missing = max(0, len(waveform.samples) - len(back))

@@ -70,7 +70,11 @@ def test_channels_are_averaged_and_the_rate_is_kept(tmp_path: Path) -> None:
     left, right = tone(440, 1, 48_000).samples, tone(1_000, 1, 48_000).samples
     soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), 48_000, subtype="FLOAT")
     waveform = audio.load(tmp_path / "a.wav")
-    assert (waveform.sample_rate_hz, waveform.samples.shape, waveform.samples.dtype) == (48_000, (48_000,), np.float32)
+    assert (waveform.sample_rate_hz, waveform.samples.shape, waveform.samples.dtype) == (
+        48_000,
+        (48_000,),
+        np.float32,
+    )
     np.testing.assert_allclose(waveform.samples, (left + right) / 2, atol=1e-6)
 
 

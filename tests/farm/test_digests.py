@@ -64,13 +64,24 @@ def test_a_file_that_was_just_written_is_not_remembered(tmp_path: Path, cache: P
     assert counted(cache, [path]) == ["a"]
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, cache: Path) -> None:
+def test_what_was_read_from_a_file_that_changed_meanwhile_is_not_remembered(
+    tmp_path: Path, cache: Path
+) -> None:
     path = write(tmp_path / "a", "one")
-    remembered([path], "text", lambda p: write(path, "other", age_s=90).read_text() and "one", cache=cache)
-    assert remembered([path], "text", lambda p: Path(p).read_text(), cache=cache) == ["other"]
+    times = path.stat().st_mtime_ns
+
+    def swapped(_: object) -> str:
+        return write(path, "two", age_s=90).read_text()
+
+    assert remembered([path], "text", swapped, cache=cache) == ["two"]
+    write(path, "one")
+    os.utime(path, ns=(times, times))
+    assert remembered([path], "text", lambda p: Path(p).read_text(), cache=cache) == ["one"]
 
 
-def test_the_default_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_cache_is_in_the_users_cache_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_path() == tmp_path / "xdg" / "speechfarm" / "files.sqlite"
     file_digest(write(tmp_path / "a", "one"))
@@ -132,6 +143,8 @@ def test_links_are_followed_as_hub_caches_make_them(tmp_path: Path, cache: Path)
     snapshot.mkdir()
     (snapshot / "model.bin").symlink_to(blob)
     assert folder_digest(snapshot, cache) == folder_digest(tmp_path / "plain", cache)
+    write(tmp_path / "plain" / "sub" / "b.bin", "more")
+    (snapshot / "sub").symlink_to(write(tmp_path / "elsewhere" / "b.bin", "more").parent)
     (tmp_path / "linked").symlink_to(snapshot)
     assert folder_digest(tmp_path / "linked", cache) == folder_digest(tmp_path / "plain", cache)
 

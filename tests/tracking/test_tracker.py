@@ -177,3 +177,35 @@ def test_updates_of_a_killed_process_are_whole_or_absent(tmp_path: Path) -> None
 def test_importing_tracking_does_not_import_mlflow() -> None:
     code = "import sys, tracking.projection, tracking.tracker, tracking.leaderboard; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_update_renamed_into_place_while_leftovers_are_removed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver's thread writes while the writer's thread takes the spool over."""
+    spool = Spool(tmp_path)
+    half_written = tmp_path / ".1-cell-a"
+    half_written.mkdir()
+
+    def list_then_rename(folder: Path, pattern: str) -> Iterator[Path]:
+        found = [half_written]
+        half_written.rename(tmp_path / "1-cell-a")
+        yield from found
+
+    monkeypatch.setattr(Path, "glob", list_then_rename)
+    assert spool.acquire()
+    assert (tmp_path / "1-cell-a").is_dir()
+
+
+def test_a_writer_that_dies_says_so_and_leaves_its_updates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Spool) -> None:
+        raise OSError("the spool's disk is gone")
+
+    monkeypatch.setattr(Spool, "drop_superseded", broken)
+    tracker = open_tracker(TrackingOptions(uri=f"sqlite:///{tmp_path}/mlflow.db"), tmp_path / "spool")
+    tracker.begin([record()], {"sweep_id": "s"})
+    report = tracker.close(20)
+    assert report.pending == 2
+    assert "the spool's disk is gone" in report.problem

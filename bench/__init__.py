@@ -1,0 +1,1 @@
+"""What SpeechFarm costs: the figures that `make bench` prints."""
