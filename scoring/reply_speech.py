@@ -65,7 +65,9 @@ class Scale:
         if not all(map(math.isfinite, verdict.values)):
             return self.refuse("failed", f"{self.rater} gave {verdict.values}")
         return [
-            Score(name=name, value=float(value), label=verdict.label, reason=verdict.warning, rater=self.rater)
+            Score(
+                name=name, value=float(value), label=verdict.label, reason=verdict.warning, rater=self.rater
+            )
             for name, value in zip(self.names, verdict.values, strict=True)
         ]
 

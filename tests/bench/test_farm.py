@@ -14,7 +14,7 @@ from workers.cluster import connect
 
 SMALL: dict[str, Callable[[], list[Figure]]] = {
     "overhead": lambda: engine_cost.overhead(seconds=0.4, goals={2: 0.5}),
-    "scaling": lambda: engine_cost.scaling(workers=2, batch=2, seconds=0.4),
+    "scaling": lambda: engine_cost.scaling(workers=2, seconds=0.4, model_s=0.02),
     "null": lambda: engine_cost.null_model(trials=1000),
     "plan": lambda: planning.plan(items=10),
     "resume": lambda: planning.resume(trials=1000),
@@ -68,8 +68,9 @@ def test_an_unknown_figure_is_refused_with_the_valid_ones(capsys: pytest.Capture
 
 def test_rate_counts_the_time_in_which_all_workers_worked() -> None:
     watch = engine_cost.Watch(2, 1.0)
+    alone = [(t / 20, 8) for t in range(40)]  # 160 trials a second
     watch.batches = {
-        "early": [(t / 10, 8) for t in range(50)],  # 80 trials a second, alone for the first two seconds
+        "early": alone + [(2 + t / 10, 8) for t in range(30)],  # 80
         "late": [(2 + t / 5, 8) for t in range(10)],  # 40
     }
     assert watch.trials_per_s == pytest.approx(120)

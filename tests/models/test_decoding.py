@@ -20,14 +20,25 @@ def model() -> torch.nn.Module:
     return spread(LlamaForCausalLM(config))
 
 
+@pytest.fixture(scope="module")
+def with_absolute_positions() -> torch.nn.Module:
+    """Llama's rotary positions are relative: an offset by the padding would not show in it."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=70, n_embd=64, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2)
+    return spread(GPT2LMHeadModel(config))
+
+
 def uniforms(count: int, seed: int = 0) -> torch.Tensor:
     return torch.rand(count, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("generation", [Generation(max_new_tokens=16), SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("which", ["model", "with_absolute_positions"])
 def test_a_rows_tokens_do_not_depend_on_its_neighbours(
-    model: torch.nn.Module, generation: Generation
+    which: str, generation: Generation, request: pytest.FixtureRequest
 ) -> None:
+    model = request.getfixturevalue(which)
     together = decode(model, PROMPTS, SEEDS, NEVER, generation).tokens
     alone = [
         decode(model, [p], [s], NEVER, generation).tokens[0] for p, s in zip(PROMPTS, SEEDS, strict=True)

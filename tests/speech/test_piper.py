@@ -71,6 +71,7 @@ def test_a_text_that_cannot_be_spoken_is_a_failure_and_its_neighbours_are_spoken
 
 
 def test_a_sentence_without_end_is_spoken_in_pieces(voice: Piper) -> None:
+    assert max(len(piece) for piece in voice._pieces("word " * 150)) <= MAX_PHONEMES
     (waveform,) = spoken(voice, ["word " * 150])
     assert 15 < waveform.seconds < 60
 
