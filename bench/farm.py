@@ -3,7 +3,7 @@
 Invariant: each figure is measured in a process of its own, one after the other, so that none sees another's memory or
 workers. Models are stand-ins that sleep (bench/standins.py); all else is the farm itself.
 
-    python -m bench.farm             # all of them, about four minutes; or: make bench
+    python -m bench.farm             # all of them, about five minutes; or: make bench
     python -m bench.farm plan reload
 """
 
@@ -16,7 +16,7 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,7 +58,8 @@ def measure(name: str) -> list[Figure]:
 
 
 def _measure(name: str) -> list[Figure]:
-    with connect(num_cpus=RAY_CPUS) if name in ON_RAY else nullcontext():
+    # Ray reports the death of a worker on stdout, which is for figures.
+    with redirect_stdout(sys.stderr), connect(num_cpus=RAY_CPUS) if name in ON_RAY else nullcontext():
         return FIGURES[name]()
 
 

@@ -77,6 +77,7 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
                 on_kept=tracking.kept,
                 on_scored=tracking.scored,
             )
+        store.compact()
         tracking.show(sweep_record(prepared), console)
     report(summary, console)
     return signals.status or exit_status(summary, settings["failure_budget"])

@@ -58,9 +58,9 @@ def test_a_chunk_after_the_audio_is_not_heard() -> None:
 
 
 def test_a_published_clip_with_a_streamed_header_has_its_true_length() -> None:
-    folder = os.environ.get("SPEECHFARM_SHARED_AUDIO")
+    folder = os.environ.get("ECHOMIND_SAMPLES")
     if not folder:
-        pytest.skip("SPEECHFARM_SHARED_AUDIO is not set: it names the folder of EchoMind's demo clip")
+        pytest.skip("ECHOMIND_SAMPLES is not set: it names the folder of EchoMind's demo clip")
     waveform = audio.load(Path(folder) / "id_854_sad_school_target.wav")
     assert waveform.seconds == 3.15
     assert 0.1 < np.abs(waveform.samples).max() < 0.2

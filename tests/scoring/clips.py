@@ -8,7 +8,7 @@ import pytest
 
 from farm.types import Failure, Item, Reply, Score, Stimulus, Waveform
 
-SHARED_AUDIO = "SPEECHFARM_SHARED_AUDIO"
+SHARED_AUDIO = "ECHOMIND_SAMPLES"
 CLIP = "id_854_sad_school_target.wav"
 
 
