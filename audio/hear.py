@@ -23,7 +23,7 @@ def hear(
     Args:
         request: its audio segments name files.
         condition: applied to each `question` segment; the n-th one (from 0) with `seed` + n.
-        seed: `farm.ids.condition_seed`.
+        seed: `farm.ids.TrialIds.condition_seed`.
         sample_rate_hz: the rate that the model takes; None leaves each file's own.
 
     Returns:

@@ -8,6 +8,7 @@ Invariant: reads only; a failure that a later attempt mended is not listed.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
@@ -20,6 +21,7 @@ from farm.types import FailureKind
 
 COLUMNS = [
     "trial_id",
+    "sweep_id",
     "attempt",
     "model",
     "task",
@@ -44,6 +46,13 @@ def failures(store: Store) -> list[dict[str, Any]]:
     return sorted(
         rows, key=lambda r: (-counts[r["failure_kind"]], r["failure_kind"], r["model"], r["item_key"])
     )
+
+
+def commands(store: Store, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The commands of the sweeps that these trials failed in; the same command runs what failed once more."""
+    records = [f"sweeps/{sweep_id}.json" for sweep_id in dict.fromkeys(row["sweep_id"] for row in rows)]
+    there = set(store.uris("sweeps"))
+    return [json.loads(store.get(uri))["command"] for uri in records if uri in there]
 
 
 def show(rows: Iterable[Mapping[str, Any]], console: Console, limit: int) -> None:
@@ -81,7 +90,8 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=5, help="failures shown of each kind")
     arguments = parser.parse_args()
     try:
-        rows = failures(Store.open(arguments.store))
+        store = Store.open(arguments.store, create=False)
+        rows = failures(store)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -89,8 +99,8 @@ def main() -> int:
     console = Console()
     show(rows, console, arguments.limit)
     console.print(f"{len(rows)} failed trials" if rows else "nothing failed", highlight=False)
-    if rows:
-        console.print("run them again: the same sweep command (rerun=failed is its default)", highlight=False)
+    for command in commands(store, rows):
+        console.print(f"run them again: {command}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

@@ -9,6 +9,8 @@ by a full or lost store, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +66,7 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
         tracked(settings["tracking"], store, records, sweep_record(prepared)) as tracking,
     ):
         store.sweep_orphans()
+        store.put(f"sweeps/{plan.sweep_id}.json", json.dumps(sweep_record(prepared), indent=1).encode())
         with connect(**settings["cluster"]), progress.display() as display:
             summary = engine.run(
                 plan,
@@ -86,7 +89,14 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
 def sweep_record(prepared: Prepared) -> dict[str, Any]:
     """What the sweep's own MLflow run says of it."""
     settings = {k: v for k, v in prepared.settings.items() if k not in ("tracking", "cluster")}
-    return {"sweep_id": prepared.plan.sweep_id, "trials": prepared.plan.trials, "settings": settings}
+    plan = prepared.plan
+    return {"sweep_id": plan.sweep_id, "trials": plan.trials, "command": command(), "settings": settings}
+
+
+def command() -> str:
+    """What was typed, to be typed again; where it logs to is left out, since an address can hold a password."""
+    typed = [a for a in sys.argv[1:] if not a.startswith(("tracking.", "cluster.", "hydra.run", "hydra.job"))]
+    return shlex.join(["python", "jobs/sweep.py", *typed])
 
 
 def report(summary: Summary, console: Console) -> None:

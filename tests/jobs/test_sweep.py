@@ -162,6 +162,8 @@ def test_failures_beyond_the_budget_end_with_3_and_are_explained(job: Job, tmp_p
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ).stdout
     assert "input_error" in shown and "_male_" in shown and "attempt 2" in shown
+    assert f"python jobs/sweep.py '{STANDIN}' 'model=[scribe]'" in shown
+    assert f"benchmark.path={data} limit=null 'prompt=[p1]'" in shown
 
 
 def test_ctrl_c_keeps_what_is_in_flight_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
