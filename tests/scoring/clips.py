@@ -99,7 +99,7 @@ def check_odd_speech(scores: list[list[Score]], names: tuple[str, ...]) -> None:
             assert score.rater and score.rater_kind == "model"
             if score.status == "ok":
                 assert score.value is not None and np.isfinite(score.value), (kind, score)
-                assert isinstance(score.value, float) and not score.reason
+                assert isinstance(score.value, float) and score.reason in ("", score.label)
             else:
                 assert score.value is None and score.reason, (kind, score)
 
