@@ -6,7 +6,6 @@ here, all of it at once, before a model is loaded or Ray is started. Imports no 
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from audio.conditions import build as build_chain
 from farm import ids
 from farm.digests import file_digest, folder_digest
 from farm.plan import Sweep
@@ -29,6 +29,7 @@ from farm.types import (
     Task,
     WorkerOptions,
 )
+from jobs.checks import arguments, build
 
 Built = TypeVar("Built")
 
@@ -142,30 +143,37 @@ def _whole(value: Any) -> bool:
 
 def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
     """One `conf/model/` option: checkpoints fingerprinted, adapter versions read, capabilities checked."""
-    identity, problems = _fingerprinted(name, option["adapter"], f"model={name}")
-    if problems:
+    where = f"model={name}"
+    adapter = option["adapter"]
+    identity, problems = _fingerprinted(name, adapter, where)
+    versions = _collect(problems, _versions, adapter, where)
+    capabilities = _collect(problems, build, Capabilities, option["capabilities"], f"{where}: capabilities")
+    workers = _collect(problems, build, WorkerOptions, option.get("workers", {}), f"{where}: workers")
+    problems += arguments(adapter, where) if versions is not None else []
+    if problems or versions is None or capabilities is None or workers is None:
         raise ValueError("\n".join(problems))
-    checkpoint = ids.digest(sorted(_fingerprints(identity)))
     return ModelSpec(
         name=name,
-        adapter=option["adapter"],
-        checkpoint=checkpoint,
-        versions=_versions(option["adapter"], f"model={name}"),
+        adapter=adapter,
+        checkpoint=ids.digest(sorted(_fingerprints(identity))),
+        versions=versions,
         identity=identity,
-        capabilities=_fields(Capabilities, option["capabilities"], f"model={name}: capabilities"),
-        workers=_fields(WorkerOptions, option.get("workers", {}), f"model={name}: workers"),
+        capabilities=capabilities,
+        workers=workers,
     )
 
 
 def condition(name: str, option: Mapping[str, Any]) -> Condition:
     """One `conf/condition/` option."""
-    chain = tuple(option["chain"])
-    return Condition(name=name, chain=chain, versions=_versions(chain, f"condition={name}"))
+    chain, where = tuple(option["chain"]), f"condition={name}"
+    chosen = Condition(name=name, chain=chain, versions=_versions(chain, where))
+    build_chain(chosen)
+    return chosen
 
 
 def prompt(name: str, option: Mapping[str, Any]) -> Prompt:
     """One `conf/prompt/` option."""
-    return _fields(Prompt, {"name": name, **option}, f"prompt={name}")
+    return build(Prompt, {"name": name, **option}, f"prompt={name}")
 
 
 def scorer_spec(name: str, option: Mapping[str, Any]) -> ScorerSpec:
@@ -174,16 +182,18 @@ def scorer_spec(name: str, option: Mapping[str, Any]) -> ScorerSpec:
     scorer = dict(option["scorer"])
     settings = {key: value for key, value in scorer.items() if key not in ("_target_", "weights")}
     version = _versions(scorer, where)[scorer["_target_"]]
+    if problems := arguments(scorer, where):
+        raise ValueError("\n".join(problems))
     return ScorerSpec(
         name=name,
         scorer=scorer,
         version=f"{version}+{ids.digest(settings)[:8]}" if settings else version,
         weights=get_class(scorer["_target_"]).weights_fingerprint(scorer),  # type: ignore[attr-defined]
         metrics=tuple(
-            _fields(MetricSpec, {"name": metric, **spec}, where) for metric, spec in option["metrics"].items()
+            build(MetricSpec, {"name": metric, **spec}, where) for metric, spec in option["metrics"].items()
         ),
         needs=option["needs"],
-        workers=_fields(WorkerOptions, option.get("workers", {}), f"{where}: workers"),
+        workers=build(WorkerOptions, option.get("workers", {}), f"{where}: workers"),
     )
 
 
@@ -204,14 +214,6 @@ def _task(option: Mapping[str, Any]) -> Any:
         if isinstance(error.__cause__, ValueError):
             raise error.__cause__ from error
         raise
-
-
-def _fields(kind: type[Built], values: Mapping[str, Any], where: str) -> Built:
-    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    unknown = [key for key in values if key not in known]
-    if unknown:
-        raise ValueError(f"{where}: no field {', '.join(unknown)}; it has {', '.join(known)}")
-    return kind(**values)
 
 
 # --- versions and fingerprints -----------------------------------------------------------------------------------

@@ -136,9 +136,11 @@ def main(composed: DictConfig) -> None:
         store = Store.open(prepared.settings["store"])
     except ValueError as error:
         sys.exit(refuse(error))
+    from workers.cluster import NoClusterError
+
     try:
         sys.exit(run(prepared, store, console))
-    except StoreBusy as error:
+    except (StoreBusy, NoClusterError) as error:
         sys.exit(refuse(error))
     except StoreError as error:
         print(f"stopped, all that was kept is safe: {error}", file=sys.stderr)

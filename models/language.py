@@ -68,6 +68,11 @@ class TransformersChat:
 
     version = "1"
 
+    @classmethod
+    def check(cls, arguments: Mapping[str, Any]) -> None:
+        """Refuses generation settings before anything is loaded; raises ValueError."""
+        Generation.parse(arguments.get("generation", {}))
+
     def __init__(
         self,
         *,

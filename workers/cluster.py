@@ -28,6 +28,10 @@ MIN_CPUS = 2
 KNOCK_S = 10.0
 
 
+class NoClusterError(ValueError):
+    """The cluster that was named cannot be reached."""
+
+
 @contextmanager
 def connect(
     address: str | None = None,
@@ -46,7 +50,7 @@ def connect(
             bytes. None is a new folder that is removed at the end.
 
     Raises:
-        ValueError: a running cluster cannot be reached.
+        NoClusterError: a running cluster cannot be reached.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     folder = temp_dir or (tempfile.mkdtemp(prefix="sf-") if address is None else None)
@@ -88,7 +92,7 @@ def _join(address: str) -> None:
         ray.init(address=address, namespace=JOINED, **_QUIET)
     except (OSError, RuntimeError, ray.exceptions.RayError) as error:
         first_line = str(error).split("\n")[0]
-        raise ValueError(f"cluster.address={address}: no Ray cluster to join ({first_line})") from error
+        raise NoClusterError(f"cluster.address={address}: no Ray cluster to join ({first_line})") from error
 
 
 def _knock(address: str) -> None:

@@ -79,9 +79,12 @@ def test_a_checkpoint_is_known_by_its_bytes_not_by_its_place(tmp_path: Path) -> 
     def model(folder: str, content: bytes) -> str:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "model.bin").write_bytes(content)
+        part = {"checkpoint": {"path": str(tmp_path / folder)}}
         adapter = {
             "_target_": "models.cascade.Cascade",
-            "part": {"checkpoint": {"path": str(tmp_path / folder)}},
+            "recogniser": part,
+            "language_model": {},
+            "synthesiser": None,
         }
         option = {"adapter": adapter, "capabilities": {"text_out": True, "speech_out": False}}
         return config.model_spec("m", option).checkpoint
@@ -112,6 +115,7 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
         "echomind.conversation",
     ):
         assert part in message
+    assert "no field gpus" in message
     for part in ("whisper-tiny.en-ct2", "smollm2-135m-instruct", "piper-joe", "fetch_demo_weights.py"):
         assert part in message
 
