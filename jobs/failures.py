@@ -74,11 +74,14 @@ def _show_one(row: Mapping[str, Any], console: Console) -> None:
     where = " · ".join(
         [row["model"], row["prompt"], row["condition"], row["item_key"], f"repeat {row['repeat']}"]
     )
-    console.print(
-        f"  {where} (trial {row['trial_id']}, attempt {row['attempt']})", highlight=False, markup=False
-    )
+    _plain(console, f"  {where} (trial {row['trial_id']}, attempt {row['attempt']})")
     for line in (row["failure_message"] or "").splitlines()[:MESSAGE_LINES]:
-        console.print(f"    {line}", highlight=False, markup=False)
+        _plain(console, f"    {line}")
+
+
+def _plain(console: Console, text: str) -> None:
+    """Prints a line whole, so that paths can be copied and searched."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> int:
@@ -100,7 +103,7 @@ def main() -> int:
     show(rows, console, arguments.limit)
     console.print(f"{len(rows)} failed trials" if rows else "nothing failed", highlight=False)
     for command in commands(store, rows):
-        console.print(f"run them again: {command}", highlight=False, markup=False, soft_wrap=True)
+        _plain(console, f"run them again: {command}")
     return 0
 
 
