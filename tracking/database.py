@@ -12,6 +12,8 @@ from pathlib import Path
 SQLITE = "sqlite:///"
 UI_URL = "http://127.0.0.1:5000"
 """Where `make ui` shows a database of this machine."""
+BUSY_S = 20.0
+"""How long another program may hold the database before it counts as away."""
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -42,5 +44,5 @@ def prepare(uri: str) -> None:
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path, timeout=20)) as connection:
+    with closing(sqlite3.connect(path, timeout=BUSY_S)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")

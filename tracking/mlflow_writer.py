@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,7 +224,7 @@ class _translated:
 
         if isinstance(error, MlflowException) and error.error_code not in LASTING:
             raise RefusedError(_first_line(error)) from error
-        if isinstance(error, MlflowException | SQLAlchemyError | OSError):
+        if isinstance(error, MlflowException | SQLAlchemyError | sqlite3.Error | OSError):
             raise AwayError(_first_line(error)) from error
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ import pytest
 from farm.metrics import Metric
 from tests.farm.cells import MOS, record
 from tests.tracking.results import end, free_port, serve, small_store
+from tracking import database
+from tracking.mlflow_writer import AwayError, Writer
 from tracking.projection import project
 from tracking.spool import RunUpdate, Spool
 from tracking.tracker import MlflowTracker, TrackingOptions, open_tracker
@@ -145,6 +149,19 @@ def test_a_run_deleted_in_the_ui_comes_back(tmp_path: Path) -> None:
     project(small_store(1), tracker)
     assert tracker.close(timeout_s=60).rejected == 0
     assert len(cell_runs(uri)) == 1
+
+
+def test_a_database_that_another_program_holds_is_away_and_not_the_writers_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_S", 0.1)
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(AwayError, match="locked"):
+            Writer(f"sqlite:///{path}", None)
+        holder.execute("ROLLBACK")
+    Writer(f"sqlite:///{path}", None)
 
 
 def test_a_second_process_leaves_the_spool_to_the_first(tmp_path: Path) -> None:
