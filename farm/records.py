@@ -84,7 +84,7 @@ def cell_record(plan: Plan, cell: Cell, scorers: Sequence[ScorerSpec]) -> CellRe
         model=cell.model.name,
         checkpoint=cell.model.checkpoint,
         prompt=cell.prompt.name,
-        prompt_example=plan.asked[cell.task, cell.prompt.name][0].request.system,
+        prompt_example=plan.asked[cell.task, cell.prompt.name][0].request.system or "",
         condition=cell.condition.name,
         condition_parameters=condition_parameters(cell.condition.chain),
         arm=dict(cell.arm),

@@ -213,7 +213,8 @@ class ScorerSpec:
 class Request:
     """What a model is handed: a system prompt and turns of segments."""
 
-    system: str
+    system: str | None
+    """Empty is a system turn without text; None is no system turn (the model takes none)."""
     turns: tuple[Turn, ...]
     trial_id: str = ""
     seed: int = 0

@@ -45,7 +45,8 @@ def _last(key: Sequence[npt.NDArray[np.int64]], written: npt.NDArray[np.int64]) 
     if len(order):
         last[:-1] = np.any([codes[order][1:] != codes[order][:-1] for codes in key], axis=0)
     kept = order[last]
-    return kept[np.argsort(written[kept], kind="stable")]
+    in_order: npt.NDArray[np.int64] = kept[np.argsort(written[kept], kind="stable")]
+    return in_order
 
 
 def progress(rows: pa.Table, *, count_done: bool) -> Progress:

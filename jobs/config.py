@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from audio.conditions import build as build_chain
 from farm import ids
+from farm.checkpoints import local
 from farm.digests import file_digest, folder_digest
 from farm.plan import Sweep
 from farm.types import (
@@ -152,6 +153,8 @@ def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
     problems += arguments(adapter, where) if versions is not None else []
     if problems or versions is None or capabilities is None or workers is None:
         raise ValueError("\n".join(problems))
+    if capabilities.system_prompt != "native":
+        identity["system_prompt"] = capabilities.system_prompt
     return ModelSpec(
         name=name,
         adapter=adapter,
@@ -251,6 +254,9 @@ def _fingerprinted(name: str, tree: Any, where: str) -> tuple[Any, list[str]]:
     result: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in tree.items():
+        if key == "server":
+            # Where a model is served changes no reply.
+            continue
         if key == "checkpoint":
             result[key], found = _checkpoint(name, value, where)
         else:
@@ -261,14 +267,23 @@ def _fingerprinted(name: str, tree: Any, where: str) -> tuple[Any, list[str]]:
 
 def _checkpoint(name: str, checkpoint: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
     if "path" in checkpoint:
-        path = Path(checkpoint["path"]).expanduser()
-        if not path.exists():
-            return "", [
-                f"{where}: no checkpoint at {path} (demo weights: python scripts/fetch_demo_weights.py)"
-            ]
+        try:
+            path = local(checkpoint)
+        except ValueError as error:
+            return "", [f"{where}: {error}"]
         return folder_digest(path) if path.is_dir() else file_digest(path), []
+    if "served_model" in checkpoint:
+        served, label = checkpoint["served_model"], checkpoint.get("label")
+        if not served or not label:
+            return "", [
+                f"{where}: checkpoint needs served_model, and a label that names the weights behind it"
+            ]
+        return f"{served}#{label}", []
     if not checkpoint.get("revision"):
-        return "", [f"{where}: {checkpoint['repo']} has no revision; pin a commit in conf/model/{name}.yaml"]
+        return "", [
+            f"{where}: {checkpoint['repo']} has no revision, and replies of changing weights cannot be compared; "
+            f"pin it: python scripts/pin.py {name}"
+        ]
     return f"{checkpoint['repo']}@{checkpoint['revision']}", []
 
 

@@ -56,6 +56,14 @@ def show(plan: Plan, models: Sequence[ModelSpec], store_url: str, console: Conso
     )
     if any(e.busy_s is None for e in estimates.values()):
         console.print("unknown: no trial of that model has been measured in this store yet (try limit=1)")
+    for note in notes(models):
+        console.print(note, highlight=False)
+
+
+def notes(models: Sequence[ModelSpec]) -> list[str]:
+    """What a user should know of a model before comparing its prompts."""
+    deaf = [m.name for m in models if m.capabilities.system_prompt == "none"]
+    return [f"{name} takes no text: every prompt reaches it as the recording alone" for name in deaf]
 
 
 def _held(store_url: str) -> tuple[Progress, Mapping[str, Rate]]:

@@ -51,7 +51,7 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
     """Runs what the store does not hold yet, shows the leaderboard, returns the exit status."""
     from farm.lease import hold
     from farm.records import cell_record
-    from jobs import progress
+    from jobs import dry_run, progress
     from jobs.signals import stop_on_signals
     from jobs.tracked import tracked
     from workers import engine
@@ -59,6 +59,8 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
 
     settings, sweep, plan = prepared
     again = settings["rerun"] == "all"
+    for note in dry_run.notes(sweep.models):
+        console.print(note, highlight=False)
     records = [cell_record(plan, cell, sweep.scorers) for cell in plan.cells]
     with (
         hold(store, owner="jobs/sweep.py"),

@@ -64,7 +64,7 @@ class Cascade:
         heard = self._hear(requests)
         heard_s = time.perf_counter() - started
         chats: list[Chat | Failure] = [
-            said if isinstance(said, Failure) else Chat(system=r.system, user=said.user, seed=r.seed)
+            said if isinstance(said, Failure) else Chat(system=r.system or "", user=said.user, seed=r.seed)
             for r, said in zip(requests, heard, strict=True)
         ]
         completions = _through(chats, self._language_model.complete)

@@ -4,7 +4,8 @@ Invariant: a row's tokens depend on its prompt and its seed, not on its neighbou
 the rounding of the forward pass (in float32 far too small to change a token in practice; in bfloat16 it can).
 
 Each sampled token takes one uniform number from its own row's generator and inverts the cumulative distribution at it.
-`generate()` of transformers draws all rows from one generator, so that a row's draw depends on where it stands.
+`generate()` of transformers draws all rows from one generator, so that a row's draw depends on where it stands: it is
+only ever asked to be greedy here, and a `RowSampler` leaves it one token a row to be greedy about.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Generation:
     temperature: float = 1.0
     top_p: float = 1.0
     """The smallest set of most likely tokens whose probability reaches this (Holtzman et al., arXiv:1904.09751)."""
+    top_k: int | None = None
+    """At most so many of the most likely tokens; None is all (Fan et al., arXiv:1805.04833)."""
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Generation:
@@ -43,6 +46,8 @@ class Generation:
         generation = cls(**values)
         if generation.max_new_tokens < 1 or generation.temperature <= 0 or not 0 < generation.top_p <= 1:
             raise ValueError(f"{generation}: max_new_tokens >= 1, temperature > 0, 0 < top_p <= 1")
+        if generation.top_k is not None and generation.top_k < 1:
+            raise ValueError(f"{generation}: top_k >= 1, or null for all tokens")
         return generation
 
 
@@ -72,7 +77,7 @@ def decode(
         prompts: Token ids of each row, none empty.
         seeds: Of each row's sampling.
         stops: Tokens that end a reply.
-        generation: Limit, temperature and top_p.
+        generation: Limit, temperature, top_p and top_k.
     """
     import torch
 
@@ -80,7 +85,7 @@ def decode(
     first_token_s = 0.0
     replies: list[list[int]] = [[] for _ in prompts]
     running = [True] * len(prompts)
-    uniforms = _uniforms(seeds, generation)
+    drawn = uniforms(seeds, generation)
     tokens, mask = _left_padded(prompts, model.device)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     cache = None
@@ -95,7 +100,7 @@ def decode(
                 logits_to_keep=1,
             )
             cache = output.past_key_values
-            chosen = next_tokens(output.logits[:, -1], uniforms[:, step], generation)
+            chosen = next_tokens(output.logits[:, -1], drawn[:, step], generation)
             for row, token in enumerate(chosen.tolist()):
                 running[row] = running[row] and token not in stops
                 if running[row]:
@@ -108,13 +113,51 @@ def decode(
     return Decoded(tokens=replies, truncated=running, first_token_s=first_token_s)
 
 
+class RowSampler:
+    """A logits processor for `generate(do_sample=False)`: each row's next token is drawn from the row's own seed.
+
+    Must be the last processor. One object for one call of `generate`.
+
+    Args:
+        seeds: Of each row's sampling.
+        generation: Limit, temperature, top_p and top_k; greedy settings leave the scores as they are.
+    """
+
+    def __init__(self, seeds: Sequence[int], generation: Generation) -> None:
+        self._uniforms = uniforms(seeds, generation) if generation.do_sample else None
+        self._generation = generation
+        self._step = 0
+        self.first_token_at_s: float | None = None
+        """`time.perf_counter()` when the first tokens were chosen."""
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Scores of shape (rows, vocabulary) in which only the drawn token is left."""
+        import torch
+
+        if self.first_token_at_s is None:
+            self.first_token_at_s = time.perf_counter()
+        if self._uniforms is None:
+            return scores
+        chosen = next_tokens(scores, self._uniforms[:, self._step], self._generation)
+        self._step += 1
+        return torch.full_like(scores, -torch.inf).scatter_(-1, chosen[:, None], 0.0)
+
+
+def cut(tokens: Sequence[int], stops: frozenset[int]) -> tuple[list[int], bool]:
+    """A row of `generate` up to its stop token: (tokens without it, whether none came)."""
+    for index, token in enumerate(tokens):
+        if token in stops:
+            return list(tokens[:index]), False
+    return list(tokens), True
+
+
 def next_tokens(logits: Tensor, uniforms: Tensor, generation: Generation) -> Tensor:
     """One token a row: the likeliest, or the one at the row's uniform number in its own distribution.
 
     Args:
         logits: shape (rows, vocabulary).
         uniforms: shape (rows,), in [0, 1).
-        generation: Temperature and top_p.
+        generation: Temperature, top_p and top_k.
 
     Returns:
         Token ids, shape (rows,).
@@ -128,6 +171,8 @@ def next_tokens(logits: Tensor, uniforms: Tensor, generation: Generation) -> Ten
     ordered, tokens = probabilities.sort(dim=-1, descending=True, stable=True)
     reached = ordered.cumsum(dim=-1)
     kept = torch.where(reached - ordered < generation.top_p, ordered, 0.0)
+    if generation.top_k is not None:
+        kept[:, generation.top_k :] = 0.0
     share = kept.cumsum(dim=-1)
     target = uniforms.to(logits.device)[:, None] * share[:, -1:]
     chosen = (share <= target).sum(dim=-1, keepdim=True)
@@ -135,7 +180,7 @@ def next_tokens(logits: Tensor, uniforms: Tensor, generation: Generation) -> Ten
     return tokens.gather(-1, torch.minimum(chosen, last))[:, 0]
 
 
-def _uniforms(seeds: Sequence[int], generation: Generation) -> Tensor:
+def uniforms(seeds: Sequence[int], generation: Generation) -> Tensor:
     """Shape (rows, max_new_tokens), drawn on the CPU so that a GPU's generator does not change a reply."""
     import torch
 

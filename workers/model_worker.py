@@ -12,7 +12,7 @@ from typing import Any
 
 import audio
 from farm.store import Store, StoreError
-from farm.types import Failure, ModelSpec, Outcome, Reply, Request, SpeechModel, Trial
+from farm.types import Failure, ModelSpec, Outcome, Reply, Request, SpeechModel, TextSegment, Trial
 from workers.batches import Done
 
 
@@ -44,19 +44,22 @@ class ModelBody:
         self._worker = worker
         self._environment = self._store.environment(packages())
         device = "cuda" if self._spec.workers.num_gpus > 0 else "cpu"
-        self._model = instantiate(dict(self._spec.adapter), device=device)
+        self._model = instantiate(dict(self._spec.adapter), device=device, _convert_="all")
 
     def prepare(self, trial: Trial) -> _Heard:
-        """Hears a trial's request under its condition.
+        """Hears a trial's request under its condition, its system prompt put where the model takes it.
 
         Raises:
-            ValueError: audio that cannot be used, or longer than the model takes.
+            ValueError: audio that cannot be used, or longer than the model takes; more turns than it takes.
         """
+        turns = len(trial.request.turns)
+        if turns > 1 and not self._spec.capabilities.multi_turn:
+            raise ValueError(f"{turns} turns; {self.name} takes one")
         request, drawn = audio.hear(trial.request, trial.condition, trial.condition_seed)
         longest_s = self._spec.capabilities.max_audio_s
         if request.seconds > longest_s:
             raise ValueError(f"{request.seconds:.2f} s of audio; {self.name} takes {longest_s:g} s at most")
-        return _Heard(request, drawn)
+        return _Heard(with_system_prompt(request, self._spec.capabilities.system_prompt), drawn)
 
     def work(self, heard: Sequence[_Heard]) -> list[Reply | Failure]:
         """The model's replies to a batch."""
@@ -110,6 +113,23 @@ def _checked(reply: Any) -> Reply | Failure:
     if reply.failure is None and reply.text is None and reply.speech is None:
         return Failure(kind="model_error", message="a reply with neither text nor speech nor a failure")
     return reply
+
+
+def with_system_prompt(request: Request, takes: str) -> Request:
+    """The request with its system prompt where the model reads it.
+
+    Args:
+        request: As the benchmark asked it.
+        takes: `native` keeps the system turn; `merged` puts its text before the first user turn's segments; `none`
+            drops it.
+    """
+    if takes == "native":
+        return request
+    if takes == "none" or not request.system:
+        return replace(request, system=None)
+    first, *others = request.turns
+    merged = (TextSegment(role="instruction", text=f"{request.system}\n"), *first)
+    return replace(request, system=None, turns=(merged, *others))
 
 
 def batch_limit(spec: ModelSpec) -> int:

@@ -17,9 +17,9 @@ def test_a_repository_keeps_its_revision() -> None:
     assert source({"repo": "openai/whisper-large-v3", "revision": None}) == ("openai/whisper-large-v3", None)
 
 
-def test_a_missing_folder_names_itself_and_what_brings_the_demo_weights(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no checkpoint at .*gone; .*fetch_demo_weights"):
-        source({"path": str(tmp_path / "gone")})
+def test_a_missing_folder_names_itself_and_what_brings_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no checkpoint at .*gone; made by: python scripts/x.py"):
+        source({"path": str(tmp_path / "gone"), "made_by": "python scripts/x.py"})
 
 
 @pytest.mark.parametrize("checkpoint", [{}, {"url": "x"}, {"path": ".", "repo": "a/b"}])

@@ -101,9 +101,38 @@ def test_the_ends_of_the_uniform_range_are_tokens_of_the_kept_set() -> None:
 
 def test_settings_that_do_not_exist_or_make_no_sense_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"no setting top_k; it has max_new_tokens, do_sample, temperature, top_p"
+        ValueError, match=r"no setting beams; it has max_new_tokens, do_sample, temperature, top_p"
     ):
-        Generation.parse({"max_new_tokens": 8, "top_k": 5})
+        Generation.parse({"max_new_tokens": 8, "beams": 5})
     for wrong in ({"max_new_tokens": 0}, {"temperature": 0.0}, {"top_p": 0.0}, {"top_p": 1.5}):
         with pytest.raises(ValueError, match="temperature > 0"):
             Generation.parse({"max_new_tokens": 8, **wrong})
+
+
+def test_top_k_leaves_so_many_of_the_likeliest_tokens() -> None:
+    logits = torch.log(torch.tensor([[0.1, 0.4, 0.3, 0.2]])).expand(1000, -1)
+    drawn = Generation(max_new_tokens=1, do_sample=True, top_k=2)
+    assert set(next_tokens(logits, uniforms(1000), drawn).tolist()) == {1, 2}
+    with pytest.raises(ValueError, match="top_k >= 1"):
+        Generation.parse({"max_new_tokens": 8, "top_k": 0})
+
+
+def test_a_row_sampler_leaves_generate_the_token_that_decode_would_draw(model: torch.nn.Module) -> None:
+    """Two ways to the same tokens: our loop, and `generate` with a processor a row."""
+    from models.decoding import RowSampler, cut
+
+    expected = decode(model, PROMPTS, SEEDS, frozenset({3}), SAMPLED)
+    for prompt, seed, tokens, truncated in zip(
+        PROMPTS, SEEDS, expected.tokens, expected.truncated, strict=True
+    ):
+        ids = torch.tensor([prompt])
+        made = model.generate(  # type: ignore[operator]
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=16,
+            do_sample=False,
+            eos_token_id=3,
+            pad_token_id=3,
+            logits_processor=[RowSampler([seed], SAMPLED)],
+        )
+        assert cut(made[0, len(prompt) :].tolist(), frozenset({3})) == (tokens, truncated)

@@ -1,0 +1,382 @@
+"""Speech in, text (and speech where it is offered) out, by a chat server that speaks OpenAI's protocol.
+
+For vLLM, vllm-omni, SGLang (since it takes `input_audio`) and OpenAI's own audio models: audio goes there inside the
+request. Samples go as 16-bit WAV at their own rate, which is what all of them take: a 16-bit recording arrives bit for
+bit, anything else is rounded to 1/32768 of full scale.
+
+How a reply is drawn is the server's: a setting that is not in the request is its own default, and vLLM takes defaults
+out of the checkpoint (`--generation-config vllm` stops that). A seed is sent with every request that samples; whether
+replies can be repeated with it, and do not depend on what else the server does, is for the server to keep.
+
+Invariant: one reply a request, in order, never more than `concurrency` requests at once; a request's failure is its
+own. An empty system prompt is not sent: where the chat template puts one of its own then, the server decides.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+import audio
+from farm.types import AudioSegment, Event, Failure, FailureKind, Reply, Request, Turn, Waveform
+from models.conversation import messages
+from models.decoding import Generation
+
+if TYPE_CHECKING:
+    from openai import APIError
+    from openai.types.chat import ChatCompletion
+
+NO_KEY = "none"
+"""The client insists on a key; with its own default, OpenAI's would be sent to every server."""
+INPUT_STATUSES = (400, 413, 422)
+TIMEOUT_STATUSES = (408, 504)
+NOT_STREAMED = "the server's answer is not streamed"
+QUOTED_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where a model is served and how often it is asked; changes no reply, so it is in no id."""
+
+    base_url: str
+    """With the version: `http://localhost:8000/v1`."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; None sends none."""
+    concurrency: int = 32
+    """Requests in flight at most, of one worker."""
+    timeout_s: float = 120.0
+    """Of one attempt."""
+    attempts: int = 4
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Server:
+        """The settings of a configuration.
+
+        Raises:
+            ValueError: an unknown key, or a value outside its range.
+        """
+        _known("server", cls, values)
+        server = cls(**{"base_url": None, **values})
+        url = urlsplit(str(server.base_url))
+        if url.scheme not in ("http", "https") or not url.netloc:
+            raise ValueError(f"server: base_url={server.base_url}: http:// or https://, host and path")
+        if not isinstance(server.api_key_env, str | None):
+            raise ValueError(f"server: api_key_env={server.api_key_env}: a variable's name, or null")
+        if not _whole(server.concurrency) or not _whole(server.attempts) or not _positive(server.timeout_s):
+            raise ValueError(f"{server}: concurrency and attempts whole and >= 1, timeout_s > 0")
+        return server
+
+    def key(self) -> str:
+        """The key out of the environment.
+
+        Raises:
+            ValueError: the variable is not set or empty.
+        """
+        if self.api_key_env is None:
+            return NO_KEY
+        if not os.environ.get(self.api_key_env):
+            raise ValueError(
+                f"server: api_key_env={self.api_key_env}: no such environment variable, or empty"
+            )
+        return os.environ[self.api_key_env]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speech:
+    """How an answer in speech is asked for."""
+
+    voice: str
+    """One of the server's."""
+    dialect: str = "openai"
+    """Where the voice stands in the request. `openai`: in `audio`. `vllm_omni`: beside `model`; that server reads no
+    other and would speak with its default voice."""
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Speech:
+        """The settings of a configuration.
+
+        Raises:
+            ValueError: an unknown key, no voice, or a value that is none of its choices.
+        """
+        _known("speech", cls, values)
+        speech = cls(**{"voice": "", **values})
+        if not speech.voice:
+            raise ValueError("speech: voice must be given; speech=null answers in text only")
+        if speech.dialect not in DIALECTS:
+            raise ValueError(f"speech: dialect={speech.dialect}: one of {', '.join(DIALECTS)}")
+        return speech
+
+
+DIALECTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "openai": lambda voice: {"audio": {"voice": voice, "format": "wav"}},
+    "vllm_omni": lambda voice: {"voice": voice},
+}
+"""How a voice is put in the request's body."""
+
+
+class OpenAIServer:
+    """One model of one server.
+
+    The client's own retries are used: connection errors, timeouts, 408, 409, 429 and 5xx are asked again after 0.5 s,
+    1 s, 2 s ... (8 s at most, up to a quarter less at random), or when `Retry-After` says; a server that wants more
+    than two minutes has failed the request.
+
+    Args:
+        checkpoint: `served_model`, the id the server offers; `label`, the user's name for the weights behind it.
+        server: The fields of `Server`.
+        generation: The settings of `models.decoding.Generation`.
+        speech: The fields of `Speech`; None asks for text only.
+        device: Given by the worker, of no use here.
+
+    Raises:
+        ValueError: wrong settings, or a server that cannot be asked, refuses the key or does not offer the model.
+    """
+
+    version = "1"
+
+    @classmethod
+    def check(cls, arguments: Mapping[str, Any]) -> None:
+        """Refuses settings before anything is asked; raises ValueError."""
+        Server.parse(arguments.get("server", {})).key()
+        Generation.parse(arguments.get("generation", {}))
+        if arguments.get("speech") is not None:
+            Speech.parse(arguments["speech"])
+
+    def __init__(
+        self,
+        *,
+        checkpoint: Mapping[str, Any],
+        server: Mapping[str, Any],
+        generation: Mapping[str, Any],
+        speech: Mapping[str, Any] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        from openai import OpenAI
+
+        self._model = checkpoint["served_model"]
+        self._server = Server.parse(server)
+        self._speech = None if speech is None else Speech.parse(speech)
+        self._generation = Generation.parse(generation)
+        self._client: Any = OpenAI(
+            base_url=self._server.base_url,
+            api_key=self._server.key(),
+            timeout=self._server.timeout_s,
+            max_retries=self._server.attempts - 1,
+        )
+        self._refuse_unserved()
+
+    def answer(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answers a batch; see `farm.types.SpeechModel`."""
+        started_s = time.perf_counter()
+        with ThreadPoolExecutor(self._server.concurrency) as pool:
+            return list(pool.map(partial(self._one, started_s=started_s), requests))
+
+    def _one(self, request: Request, started_s: float) -> Reply:
+        from openai import APIError
+
+        if len(request.turns) != 1:
+            message = f"{len(request.turns)} turns; a served model answers 1"
+            return Reply(failure=Failure(kind="input_error", message=message))
+        question = self._question(request)
+        try:
+            completion = self._client.chat.completions.create(**question)
+        except APIError as error:
+            return Reply(failure=self._failure(error))
+        except ValueError as error:
+            return _broken(f"the server's answer is not JSON: {error}")
+        return self._reply(completion, time.perf_counter() - started_s)
+
+    def _question(self, request: Request) -> dict[str, Any]:
+        """Arguments of the client's call; what it does not know itself (`top_k`) goes in the body all the same."""
+        spoken_to = replace(request, system=request.system or None)
+        body = {**_sampling(self._generation, request.seed), **_modalities(self._speech)}
+        return {"model": self._model, "messages": messages(spoken_to, _parts), "extra_body": body}
+
+    def _reply(self, completion: Any, ended_s: float) -> Reply:
+        if (problem := _problem(completion)) is not None:
+            return _broken(f"the server's answer {problem}: {str(completion)[:QUOTED_CHARACTERS]}")
+        try:
+            speech = _spoken(completion) if self._speech is not None else None
+        except ValueError as error:
+            return _broken(f"the server's speech: {error}")
+        usage = completion.usage
+        return Reply(
+            text=_text(completion),
+            speech=speech,
+            events=(*_text_events(ended_s), *([_onset(speech, ended_s)] if self._speech is not None else [])),
+            tokens_in=usage.prompt_tokens if usage else None,
+            tokens_out=usage.completion_tokens if usage else None,
+            truncated=any(choice.finish_reason == "length" for choice in completion.choices),
+        )
+
+    def _failure(self, error: APIError) -> Failure:
+        from openai import APIStatusError, APITimeoutError
+
+        if isinstance(error, APITimeoutError):
+            waited = f"no answer within timeout_s={self._server.timeout_s:g}"
+            return Failure(kind="timeout", message=f"{waited}, attempts={self._server.attempts}")
+        if not isinstance(error, APIStatusError):
+            return Failure(kind="model_error", message=f"{self._server.base_url}: {_said(error)}")
+        return Failure(kind=_kind(error.status_code), message=f"HTTP {error.status_code}: {_said(error)}")
+
+    def _refuse_unserved(self) -> None:
+        from openai import APIError, APIStatusError
+
+        where = f"{self._server.base_url}/models"
+        try:
+            served = getattr(self._client.models.list(), "data", None)
+        except APIStatusError as error:
+            raise ValueError(
+                f"{where}: HTTP {error.status_code}: {_said(error)}{self._hint(error)}"
+            ) from error
+        except (APIError, ValueError) as error:
+            raise ValueError(f"{where}: {_said(error)}") from error
+        names = [model.id for model in served or ()]
+        if self._model not in names:
+            raise ValueError(f"served_model={self._model}: {where} offers {', '.join(names) or 'none'}")
+
+    def _hint(self, error: APIError) -> str:
+        """What the user may have got wrong."""
+        hints = {401: "api_key_env", 403: "api_key_env", 404: "base_url"}
+        setting = hints.get(getattr(error, "status_code", 0))
+        return f" ({setting}={getattr(self._server, setting)})" if setting else ""
+
+
+def _known(name: str, kind: type[Any], values: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(kind)]
+    if unknown := [str(key) for key in values if key not in known]:
+        raise ValueError(f"{name}: no setting {', '.join(unknown)}; it has {', '.join(known)}")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+# --- the request -------------------------------------------------------------------------------------------------
+
+
+def _sampling(generation: Generation, seed: int) -> dict[str, Any]:
+    """How the reply is drawn, as the request's body says it.
+
+    The limit is `max_tokens`, not its successor `max_completion_tokens`: vLLM, SGLang and OpenAI's audio models take
+    both, vllm-omni reads only the older and would run on to its own limit without a word. A server that no longer took
+    it would say so.
+    """
+    limit = {"max_tokens": generation.max_new_tokens}
+    if not generation.do_sample:
+        return {**limit, "temperature": 0}
+    # OpenAI refuses a request with top_k, whatever its value.
+    top_k = {"top_k": generation.top_k} if generation.top_k is not None else {}
+    return {
+        **limit,
+        "temperature": generation.temperature,
+        "top_p": generation.top_p,
+        **top_k,
+        "seed": seed,
+    }
+
+
+def _modalities(speech: Speech | None) -> dict[str, Any]:
+    """What is wanted, said even where it is text alone: vllm-omni speaks unless it is told not to."""
+    if speech is None:
+        return {"modalities": ["text"]}
+    return {"modalities": ["text", "audio"], **DIALECTS[speech.dialect](speech.voice)}
+
+
+def _parts(turn: Turn) -> list[dict[str, Any]]:
+    return [
+        {"type": "input_audio", "input_audio": {"data": _wav(segment.waveform), "format": "wav"}}
+        if isinstance(segment, AudioSegment)
+        else {"type": "text", "text": segment.text}
+        for segment in turn
+    ]
+
+
+def _wav(waveform: Waveform | None) -> str:
+    """A 16-bit WAV as base64."""
+    import soundfile
+
+    assert waveform is not None, "a request reaches a model only after its audio was heard"
+    # Rounded here: libsndfile scales by 32767, which would change the samples of a 16-bit recording.
+    scaled = np.rint(waveform.samples * np.float32(32768)).clip(-32768, 32767).astype(np.int16)
+    buffer = io.BytesIO()
+    soundfile.write(buffer, scaled, waveform.sample_rate_hz, format="WAV", subtype="PCM_16")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+# --- the answer --------------------------------------------------------------------------------------------------
+
+
+def _problem(completion: Any) -> str | None:
+    """What keeps an answer from being a chat completion; servers are not held to the protocol by the client."""
+    from openai.types.chat import ChatCompletion
+
+    if not isinstance(completion, ChatCompletion) or not completion.choices:
+        return "is not a chat completion"
+    if not all(isinstance(choice.message.content, str | None) for choice in completion.choices):
+        return "has content that is not text"
+    return None
+
+
+def _text(completion: ChatCompletion) -> str:
+    """What was said, else what the speech says, else why nothing was; vllm-omni puts text and speech in two choices."""
+    said = [choice.message for choice in completion.choices]
+    transcripts = [message.audio.transcript for message in said if message.audio]
+    texts = [*(m.content for m in said), *transcripts, *(m.refusal for m in said)]
+    return next((text.strip() for text in texts if text), "")
+
+
+def _spoken(completion: ChatCompletion) -> Waveform | None:
+    """The answer's speech at the rate that its WAV states.
+
+    Raises:
+        ValueError: it is not base64, or no audio.
+    """
+    given = [choice.message.audio.data for choice in completion.choices if choice.message.audio]
+    return audio.decode(base64.b64decode(given[0], validate=True), "WAV") if given and given[0] else None
+
+
+def _text_events(ended_s: float) -> tuple[Event, Event]:
+    return (
+        Event(t_s=None, clock="wall", actor="server", kind="first_token", data=NOT_STREAMED),
+        Event(t_s=ended_s, clock="wall", actor="server", kind="text_end"),
+    )
+
+
+def _onset(speech: Waveform | None, ended_s: float) -> Event:
+    """Speech can begin when the whole answer is there."""
+    if speech is None:
+        return Event(
+            t_s=None, clock="wall", actor="server", kind="speech_onset", data="the server sent no speech"
+        )
+    return Event(t_s=ended_s, clock="wall", actor="server", kind="speech_onset")
+
+
+def _kind(status: int) -> FailureKind:
+    if status in TIMEOUT_STATUSES:
+        return "timeout"
+    return "input_error" if status in INPUT_STATUSES else "model_error"
+
+
+def _said(error: Exception) -> str:
+    """The server's own words, where it has some."""
+    body = getattr(error, "body", None)
+    return str(body["message"]) if isinstance(body, Mapping) and body.get("message") else str(error)
+
+
+def _broken(message: str) -> Reply:
+    return Reply(failure=Failure(kind="model_error", message=message))

@@ -1,0 +1,56 @@
+"""Checkpoints of real architectures, shrunk to megabytes, random weights: `python scripts/tiny_checkpoint.py all OUT`.
+
+They load through the same classes, processors and code as the real ones, so that an adapter can be proven without a
+GPU. What they say means nothing.
+
+Invariant: a checkpoint's folder appears complete or not at all; one of this recipe is not built again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tempfile
+from pathlib import Path
+
+RECIPE = "2"
+"""Raised with every change to a builder: older folders are then built anew."""
+
+ARCHITECTURES = (
+    "qwen2_audio",
+    "audio_flamingo3",
+    "qwen2_5_omni",
+    "voxtral",
+    "moshi",
+    "glm_asr",
+)
+"""Each is a module of this package with `build(folder)`."""
+
+
+def make(architecture: str, folder: Path) -> bool:
+    """Builds a checkpoint unless the folder has it.
+
+    Args:
+        architecture: One of `ARCHITECTURES`.
+        folder: Where `from_pretrained` shall find it.
+
+    Returns:
+        Whether it was built.
+
+    Raises:
+        ValueError: no such architecture.
+    """
+    if architecture not in ARCHITECTURES:
+        raise ValueError(f"no tiny checkpoint of {architecture!r}; there are {', '.join(ARCHITECTURES)}, all")
+    note = folder.with_name(f"{folder.name}.recipe.txt")
+    if folder.is_dir() and note.is_file() and note.read_text().strip() == RECIPE:
+        return False
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+        made = Path(scratch) / "made"
+        importlib.import_module(f"models.tiny.{architecture}").build(made)
+        note.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+    note.write_text(f"{RECIPE}\n")
+    return True
