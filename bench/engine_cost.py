@@ -23,7 +23,7 @@ from bench.figures import Figure, memory_mb
 from bench.standins import CLEAN, PLAIN, Questions, Sleeper, model, write_tone
 from farm.plan import Progress, Sweep
 from farm.store import Store
-from farm.types import ModelSpec
+from farm.types import ModelSpec, Task
 from workers import engine
 from workers.status import StageStatus
 from workers.stop import StopFlag
@@ -82,7 +82,7 @@ def _rate(batches: Sequence[tuple[float, int]], begin_s: float, end_s: float) ->
 
 def run_farm(
     spec: ModelSpec,
-    task: Questions,
+    task: Task,
     folder: str,
     *,
     repeats: int = 1,

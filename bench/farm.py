@@ -1,7 +1,8 @@
 """What the farm costs, measured on this machine: one line a figure, `name value goal ok|short`.
 
 Invariant: each figure is measured in a process of its own, one after the other, so that none sees another's memory or
-workers. Models are stand-ins that sleep (bench/standins.py); all else is the farm itself.
+workers. Models are stand-ins that sleep (bench/standins.py), but for tiny checkpoints where batching
+is measured (bench/model_speed.py); all else is the farm itself.
 
     python -m bench.farm             # all of them, about five minutes; or: make bench
     python -m bench.farm plan reload
@@ -20,7 +21,7 @@ from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import engine_cost, planning, tracking_cost
+from bench import engine_cost, model_speed, planning, tracking_cost
 from bench.figures import Figure
 from workers.cluster import connect
 
@@ -33,9 +34,12 @@ FIGURES: Mapping[str, Callable[[], list[Figure]]] = {
     "cells": tracking_cost.cells_per_s,
     "waiting": tracking_cost.waiting_share,
     "reload": engine_cost.reload,
+    "qwen2_5_omni": model_speed.qwen2_5_omni,
+    "qwen2_audio": model_speed.qwen2_audio,
+    "audio_flamingo3": model_speed.audio_flamingo3,
 }
 """What can be asked for -> measures one or more figures."""
-ON_RAY = frozenset({"overhead", "scaling", "null", "waiting", "reload"})
+ON_RAY = frozenset(FIGURES) - {"plan", "resume", "cells"}
 """Those that need a cluster; its start is in no figure."""
 RAY_CPUS = 2
 

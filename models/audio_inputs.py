@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
 import audio
-from farm.types import AudioSegment, Request, Turn, Waveform
+from farm.types import AudioSegment, Request, TextSegment, Turn, Waveform
 from models.conversation import marked, messages, parts, waveforms
 
 Inputs = Mapping[str, Any]
@@ -32,6 +32,8 @@ class PromptFormat:
     """For templates that take text only: what stands for audio in it. None: audio is a part of the content."""
     system_prefix: str = ""
     """Comes before every system prompt: what the model was trained to read there."""
+    turn_suffix: str = ""
+    """Text that ends every user turn: what the model was trained to be asked for."""
     processor_options: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the processor's call."""
     fit_audio_window: bool = False
@@ -55,7 +57,14 @@ class PromptFormat:
 
 def prepare(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:
     """The batch's input tensors, on the CPU."""
-    return WAYS[prompt_format.chat_template](processor, prompt_format, requests)
+    suffix = prompt_format.turn_suffix
+    asked = [_with_suffix(request, suffix) for request in requests] if suffix else requests
+    return WAYS[prompt_format.chat_template](processor, prompt_format, asked)
+
+
+def _with_suffix(request: Request, suffix: str) -> Request:
+    *before, last = request.turns
+    return replace(request, turns=(*before, (*last, TextSegment(role="instruction", text=suffix))))
 
 
 def _by_processor(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,8 @@ class QwenOmni:
     """
 
     version = "1"
+    model_class = "Qwen2_5OmniForConditionalGeneration"
+    """Of transformers."""
 
     @classmethod
     def check(cls, arguments: Mapping[str, Any]) -> None:
@@ -94,15 +96,19 @@ class QwenOmni:
         self._generation = Generation.parse(generation)
         self._talking = Generation.parse(talker)
         self._processor = loading.load_processor(checkpoint)
-        self._model = loading.load("Qwen2_5OmniForConditionalGeneration", checkpoint, placement)
-        self._voice = _voice(checkpoint, voice)
+        self._model = loading.load(self.model_class, checkpoint, placement)
         self._thinker, self._talker = self._model.thinker, self._model.talker
+        self._voice = self._take_voice(checkpoint, voice)
         self._stops = loading.stop_tokens(self._thinker, self._processor.tokenizer)
         loading.forget_sampling(self._thinker, self._processor.tokenizer, self._stops)
-        _keep_mask(self._talker)
-        self._model.token2wav.float()
         self._room = loading.context_tokens(self._thinker) - self._generation.max_new_tokens
         self._warm_up()
+
+    def _take_voice(self, checkpoint: Mapping[str, Any], voice: str) -> Any:
+        """What makes the talker speak in a voice; the talker and the vocoder are made ready."""
+        _keep_mask(self._talker)
+        self._model.token2wav.float()
+        return _voice(checkpoint, voice)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Answers a batch; see `farm.types.SpeechModel`."""
@@ -115,7 +121,7 @@ class QwenOmni:
 
         started_s = time.perf_counter()
         thought = Thought()
-        with _listening(self._thinker.model, thought):
+        with self._listening(thought):
             written = write(self._thinker, inputs, [r.seed for r in requests], self._generation)
         replies = text_replies(self._processor, inputs, written, self._stops, started_s)
         text_end_s = time.perf_counter() - started_s
@@ -133,11 +139,16 @@ class QwenOmni:
         tokens, _ = cut(written.tokens[row], self._stops)
         return min(len(tokens), len(written.tokens[row]) - 1)
 
+    def _listening(self, thought: Thought) -> AbstractContextManager[None]:
+        """Keeps what goes into the thinker's language model and what comes out."""
+        model = self._thinker.model
+        return listening(thought, entrance=model, exit_=model)
+
     # --- talker ------------------------------------------------------------------------------------------------------
 
     def _talk(
         self, inputs: Inputs, written: Written, thought: Thought, rows: list[int], seeds: Sequence[int]
-    ) -> list[tuple[list[int], bool]]:
+    ) -> list[tuple[list[Any], bool]]:
         """Codec tokens of the given rows, each with whether it was cut at the limit."""
         talker = self._talker
         prompt = self._talker_prompt(inputs, written, thought, rows)
@@ -219,7 +230,7 @@ class QwenOmni:
     def _with_speech(
         self,
         reply: Reply,
-        codes: tuple[list[int], bool] | None,
+        codes: tuple[list[Any], bool] | None,
         seed: int,
         started_s: float,
         text_end_s: float,
@@ -239,7 +250,7 @@ class QwenOmni:
             truncated=reply.truncated or codes[1],
         )
 
-    def _waveform(self, codes: list[int], seed: int) -> Waveform:
+    def _waveform(self, codes: list[Any], seed: int) -> Waveform:
         """Token2wav starts from noise: the request's own."""
         import torch
 
@@ -286,18 +297,31 @@ def _reply(thought: Thought) -> Tensor:
 
 
 @contextmanager
-def _listening(language_model: Any, thought: Thought) -> Iterator[None]:
-    """Keeps what goes into the thinker's language model and what comes out."""
+def listening(thought: Thought, entrance: Any, exit_: Any) -> Iterator[None]:
+    """Keeps what goes into one module (`inputs_embeds`) and what comes out of another, at every step.
 
-    def keep(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+    Args:
+        thought: Filled.
+        entrance: The language model.
+        exit_: The language model too, or one of its layers.
+    """
+
+    def keep_input(module: Any, args: Any, kwargs: Any) -> None:
         thought.embedded.append(kwargs["inputs_embeds"])
-        thought.hidden.append(output.last_hidden_state)
 
-    hook = language_model.register_forward_hook(keep, with_kwargs=True)
+    def keep_output(module: Any, args: Any, output: Any) -> None:
+        last = getattr(output, "last_hidden_state", output)
+        thought.hidden.append(last[0] if isinstance(last, tuple) else last)
+
+    hooks = [
+        entrance.register_forward_pre_hook(keep_input, with_kwargs=True),
+        exit_.register_forward_hook(keep_output),
+    ]
     try:
         yield
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 def _keep_mask(talker: Any) -> None:

@@ -20,6 +20,7 @@ ARCHITECTURES = (
     "qwen2_audio",
     "audio_flamingo3",
     "qwen2_5_omni",
+    "qwen3_omni",
     "voxtral",
     "moshi",
     "glm_asr",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import engine_cost, farm, planning, tracking_cost
+from bench import engine_cost, farm, gpu_check, model_speed, planning, tracking_cost
 from bench.figures import Figure, memory_mb
 from farm.store import Store
 from workers.cluster import connect
@@ -21,6 +21,9 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "cells": lambda: tracking_cost.cells_per_s(cells=2, trials=4),
     "waiting": lambda: tracking_cost.waiting_share(cells=2, trials=4),
     "reload": lambda: engine_cost.reload(load_s=0.1),
+    "qwen2_5_omni": lambda: model_speed.qwen2_5_omni(requests=4),
+    "qwen2_audio": lambda: model_speed.qwen2_audio(requests=4),
+    "audio_flamingo3": lambda: model_speed.audio_flamingo3(requests=4),
 }
 
 
@@ -85,3 +88,28 @@ def test_a_filled_store_is_read_as_a_sweeps_own(tmp_path: Path) -> None:
 
 def test_memory_is_in_megabytes() -> None:
     assert 10 < memory_mb("VmRSS") <= memory_mb("VmHWM") < 100_000
+
+
+@pytest.mark.usefixtures("own_cluster")
+def test_both_ways_to_run_a_model_write_the_same_replies() -> None:
+    same, _ = model_speed.qwen2_audio(requests=4)
+    assert same.name == "qwen2_audio.same_replies" and same.value == 1
+
+
+def test_the_gpu_check_runs_on_a_cpu_at_a_small_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu_check.main(["--size", "tiny", "--device", "cpu", "--requests", "2"]) == 0
+    printed = capsys.readouterr().out
+    for shape in gpu_check.SHAPES:
+        assert f"{shape.name}.batched.requests_per_s" in printed
+        assert f"{shape.name}.batched_over_batch_1" in printed
+
+
+@pytest.mark.parametrize("shape", gpu_check.SHAPES, ids=lambda shape: shape.name)
+def test_the_gpu_checks_shapes_are_those_of_7b_models(shape: gpu_check.Shape, tmp_path: Path) -> None:
+    from models.tiny import make
+
+    make(shape.architecture, tmp_path / "checkpoint")
+    gpu_check._enlarge(shape, tmp_path / "checkpoint")
+    model, _ = gpu_check._load(shape, tmp_path / "checkpoint", "meta")
+    assert 7e9 < sum(weight.numel() for weight in model.parameters()) < 9e9
+    assert {str(weight.dtype) for weight in model.parameters()} == {"torch.bfloat16"}

@@ -12,7 +12,7 @@ from farm.types import Reply, Request
 from models.tiny import ARCHITECTURES
 from tests.models.tiny import adapter, asked, with_seed, written
 
-SPEAKING = ("qwen2_5_omni", "moshi")
+SPEAKING = ("qwen2_5_omni", "qwen3_omni", "moshi")
 SAMPLED = {"do_sample": True, "temperature": 1.0, "top_p": 0.95}
 GREEDY = {"do_sample": False}
 ORDER = [3, 0, 4, 2, 1]
@@ -39,6 +39,8 @@ def model(architecture: str, request: pytest.FixtureRequest) -> Any:
     changes: dict[str, Any] = {"generation": {"max_new_tokens": 12, **request.param}}
     if architecture == "qwen2_5_omni":
         changes["talker"] = {"max_new_tokens": 60, **request.param}
+    if architecture == "qwen3_omni":
+        changes["talker"] = {"max_new_tokens": 25, **request.param}
     if architecture == "moshi":
         changes["codes"] = request.param
     return adapter(architecture, **changes)

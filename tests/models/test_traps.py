@@ -99,6 +99,77 @@ def test_a_voice_that_the_checkpoint_has_not_is_refused_with_those_it_has() -> N
         omni(voice="Nobody")
 
 
+# --- Qwen3-Omni --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def omni3() -> Any:
+    return adapter(
+        "qwen3_omni",
+        generation={"max_new_tokens": 8, **GREEDY},
+        talker={"max_new_tokens": 25, **GREEDY},
+    )
+
+
+def generated(model: Any, batch: list[Request]) -> list[Any]:
+    """What the model's own `generate` speaks, shape (frames,) each."""
+    inputs = prepare(model._processor, model._format, batch)
+    _, spoken = model._model.generate(
+        **inputs,
+        thinker_max_new_tokens=8,
+        thinker_eos_token_id=sorted(model._stops),
+        talker_max_new_tokens=25,
+        talker_do_sample=False,
+    )
+    return [samples.reshape(-1).numpy() for samples in spoken]
+
+
+@pytest.mark.parametrize("architecture", ["qwen2_5_omni", "qwen3_omni"])
+def test_what_is_heard_of_a_clip_does_not_depend_on_its_being_the_longest(architecture: str) -> None:
+    """The last frames of a clip that fills the window see it mirrored, those of a padded one see silence."""
+    processor = loading.load_processor({"path": str(checkpoint(architecture))})
+    settings = PromptFormat.parse(option(f"tiny_{architecture}")["adapter"]["prompt_format"])
+    batch = [asked(architecture, 1.3, "Who?", 1), asked(architecture, 2.5, "What?", 2)]
+    together = prepare(processor, settings, batch)
+    for row, request in enumerate(batch):
+        alone = prepare(processor, settings, [request])
+        heard = alone["input_features"][0][:, alone["feature_attention_mask"][0].bool()]
+        beside = together["input_features"][row][:, together["feature_attention_mask"][row].bool()]
+        torch.testing.assert_close(heard, beside, rtol=0, atol=0)
+
+
+def test_a_request_alone_is_spoken_as_by_the_models_own_generate(omni3: Any) -> None:
+    for seconds, seed in ((1.0, 1), (3.0, 2)):
+        request = asked("qwen3_omni", seconds, "Who?", seed, "Answer kindly.")
+        (reply,) = omni3.answer([request])
+        np.testing.assert_array_equal(reply.speech.samples, generated(omni3, [request])[0])
+
+
+def test_a_text_that_ends_early_is_spoken_in_a_batch_as_alone(
+    omni3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`generate` of a batch lets the talker read the end token of its shorter rows, too."""
+    longer = asked("qwen3_omni", 3.0, "Who is it then?", 2)
+    several = [asked("qwen3_omni", 1.0, "Who?", seed) for seed in range(3, 9)]
+    spoken = written(omni3, [longer])[0].text.split()
+    # A token that one of them says in the middle, and the longer one never.
+    short, stop = next(
+        (request, int(token))
+        for request, reply in zip(several, written(omni3, several), strict=True)
+        for place, token in enumerate(reply.text.split()[:6])
+        if place >= 2 and reply.text.split().index(token) == place and token not in spoken
+    )
+    stops = frozenset({stop})
+    monkeypatch.setattr(omni3, "_stops", stops)
+    monkeypatch.setattr(omni3._thinker.generation_config, "eos_token_id", sorted(stops))
+    alone, together = omni3.answer([short])[0], omni3.answer([short, longer])[0]
+    assert together.tokens_out == alone.tokens_out and 2 <= alone.tokens_out < 8
+    assert_same_samples(alone, together)
+    np.testing.assert_array_equal(alone.speech.samples, generated(omni3, [short])[0])
+    trapped = generated(omni3, [short, longer])[0]
+    assert not np.array_equal(trapped, alone.speech.samples), "the trap is gone: so can the mend"
+
+
 # --- Qwen2-Audio, Audio Flamingo 3, Voxtral ----------------------------------------------------------------------
 
 
