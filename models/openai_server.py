@@ -70,6 +70,8 @@ class Server:
         url = urlsplit(str(server.base_url))
         if url.scheme not in ("http", "https") or not url.netloc:
             raise ValueError(f"server: base_url={server.base_url}: http:// or https://, host and path")
+        if url.username or url.password:
+            raise ValueError("server: base_url must hold no password, it is printed: use api_key_env")
         if not isinstance(server.api_key_env, str | None):
             raise ValueError(f"server: api_key_env={server.api_key_env}: a variable's name, or null")
         if not _whole(server.concurrency) or not _whole(server.attempts) or not _positive(server.timeout_s):
@@ -204,7 +206,8 @@ class OpenAIServer:
 
     def _reply(self, completion: Any, ended_s: float) -> Reply:
         if (problem := _problem(completion)) is not None:
-            return _broken(f"the server's answer {problem}: {str(completion)[:QUOTED_CHARACTERS]}")
+            quoted = self._without_key(str(completion))[:QUOTED_CHARACTERS]
+            return _broken(f"the server's answer {problem}: {quoted}")
         try:
             speech = _spoken(completion) if self._speech is not None else None
         except ValueError as error:
@@ -226,24 +229,38 @@ class OpenAIServer:
             waited = f"no answer within timeout_s={self._server.timeout_s:g}"
             return Failure(kind="timeout", message=f"{waited}, attempts={self._server.attempts}")
         if not isinstance(error, APIStatusError):
-            return Failure(kind="model_error", message=f"{self._server.base_url}: {_said(error)}")
-        return Failure(kind=_kind(error.status_code), message=f"HTTP {error.status_code}: {_said(error)}")
+            return Failure(kind="model_error", message=f"{self._server.base_url}: {self._said(error)}")
+        return Failure(
+            kind=_kind(error.status_code), message=f"HTTP {error.status_code}: {self._said(error)}"
+        )
 
     def _refuse_unserved(self) -> None:
         from openai import APIError, APIStatusError
 
         where = f"{self._server.base_url}/models"
         try:
-            served = getattr(self._client.models.list(), "data", None)
+            # The client's own parsing breaks on an answer that is no list of models.
+            served = self._client.models.with_raw_response.list().http_response.json()
         except APIStatusError as error:
             raise ValueError(
-                f"{where}: HTTP {error.status_code}: {_said(error)}{self._hint(error)}"
+                f"{where}: HTTP {error.status_code}: {self._said(error)}{self._hint(error)}"
             ) from error
         except (APIError, ValueError) as error:
-            raise ValueError(f"{where}: {_said(error)}") from error
-        names = [model.id for model in served or ()]
+            raise ValueError(f"{where}: {self._said(error)}") from error
+        names = _ids(served)
         if self._model not in names:
             raise ValueError(f"served_model={self._model}: {where} offers {', '.join(names) or 'none'}")
+
+    def _said(self, error: Exception) -> str:
+        """The server's own words, where it has some."""
+        body = getattr(error, "body", None)
+        words = body["message"] if isinstance(body, Mapping) and body.get("message") else error
+        return self._without_key(str(words))
+
+    def _without_key(self, text: str) -> str:
+        """Servers quote what they were sent; failures are kept and shown."""
+        key = self._server.key()
+        return text if key == NO_KEY else text.replace(key, "***")
 
     def _hint(self, error: APIError) -> str:
         """What the user may have got wrong."""
@@ -256,6 +273,13 @@ def _known(name: str, kind: type[Any], values: Mapping[str, Any]) -> None:
     known = [field.name for field in fields(kind)]
     if unknown := [str(key) for key in values if key not in known]:
         raise ValueError(f"{name}: no setting {', '.join(unknown)}; it has {', '.join(known)}")
+
+
+def _ids(served: Any) -> list[str]:
+    """Of the models in an answer, none where it is no such answer."""
+    models = served.get("data") if isinstance(served, Mapping) else None
+    found = models if isinstance(models, list) else []
+    return [str(model["id"]) for model in found if isinstance(model, Mapping) and "id" in model]
 
 
 def _whole(value: Any) -> bool:
@@ -370,12 +394,6 @@ def _kind(status: int) -> FailureKind:
     if status in TIMEOUT_STATUSES:
         return "timeout"
     return "input_error" if status in INPUT_STATUSES else "model_error"
-
-
-def _said(error: Exception) -> str:
-    """The server's own words, where it has some."""
-    body = getattr(error, "body", None)
-    return str(body["message"]) if isinstance(body, Mapping) and body.get("message") else str(error)
 
 
 def _broken(message: str) -> Reply:

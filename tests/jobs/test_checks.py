@@ -51,7 +51,7 @@ CHAT = {
     [
         ({"generations": {}}, "TransformersChat has no argument generations; it takes checkpoint, dtype"),
         ({"generation": {"max_new_tokens": 0}}, "max_new_tokens >= 1"),
-        ({"generation": {"max_new_tokens": 2, "top_k": 3}}, "no setting top_k"),
+        ({"generation": {"max_new_tokens": 2, "top_q": 3}}, "no setting top_q"),
     ],
 )
 def test_arguments_that_a_class_would_refuse_are_found_wherever_they_stand(
