@@ -118,6 +118,17 @@ def encode_flac(waveform: Waveform) -> bytes:
     return file.getvalue()
 
 
+def encode_wav(waveform: Waveform) -> bytes:
+    """The waveform as a 16 bit WAV file: a 16 bit recording bit for bit; what is beyond full scale is clipped."""
+    import soundfile
+
+    # Rounded here: libsndfile scales by 32767, which would change the samples of a 16 bit recording.
+    scaled = np.rint(waveform.samples * np.float32(32768)).clip(-32768, 32767).astype(np.int16)
+    file = io.BytesIO()
+    soundfile.write(file, scaled, waveform.sample_rate_hz, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
 def _decoded(data: bytes) -> _Frames:
     """By libsndfile; by FFmpeg what libsndfile does not know, cannot finish or finds empty."""
     import soundfile

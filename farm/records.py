@@ -96,6 +96,7 @@ def cell_record(plan: Plan, cell: Cell, scorers: Sequence[ScorerSpec]) -> CellRe
         scorers=tuple(
             ScorerRecord(name=s.name, version=s.version, weights=s.weights, needs=s.needs, metrics=s.metrics)
             for s in scorers
+            if s.scores(cell.task)
         ),
     )
 

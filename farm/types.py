@@ -206,7 +206,13 @@ class ScorerSpec:
     metrics: tuple[MetricSpec, ...]
     needs: Literal["speech", "text"]
     """The part of a reply that it scores; a model that never gives it makes the score `not_applicable`."""
+    tasks: tuple[str, ...] = ()
+    """Whose replies it scores (`echomind.conversation`); empty is every task's. Other cells do not know of it."""
     workers: WorkerOptions = field(default_factory=WorkerOptions)
+
+    def scores(self, task: str) -> bool:
+        """Whether replies of a task are its business."""
+        return not self.tasks or task in self.tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

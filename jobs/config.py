@@ -76,7 +76,8 @@ def sweep(config: DictConfig) -> Sweep:
     models = _options(problems, model_spec, chosen.get("models", {}))
     prompts = _options(problems, prompt, chosen.get("prompts", {}))
     conditions = _options(problems, condition, chosen.get("conditions", {}))
-    scorers = _options(problems, scorer_spec, chosen.get("scorers", {}))
+    judged = _collect(problems, by_judge, chosen.get("scorers", {}), chosen.get("judges", {})) or {}
+    scorers = _options(problems, scorer_spec, judged)
     chosen_tasks = _collect(problems, tasks, chosen)
     if problems:
         raise ValueError("\n".join(problems))
@@ -179,11 +180,49 @@ def prompt(name: str, option: Mapping[str, Any]) -> Prompt:
     return build(Prompt, {"name": name, **option}, f"prompt={name}")
 
 
+def by_judge(scorers: Mapping[str, Any], judges: Mapping[str, Any]) -> dict[str, Any]:
+    """The scorers, those that a judge works for once for each judge that can: the first under the plain names.
+
+    Raises:
+        ValueError: a scorer needs a judge and none is chosen.
+    """
+    options: dict[str, Any] = {}
+    for name, option in scorers.items():
+        if "by_judge" not in option:
+            options[name] = option
+            continue
+        able = [j for j in judges if option["by_judge"] == "any" or judges[j].get("hears")]
+        if not able:
+            offered = sorted(path.stem for path in (ROOT / "conf" / "judge").glob("*.yaml"))
+            hears = " that hears" if option["by_judge"] == "hearing" else ""
+            raise ValueError(f"scorer={name}: needs a judge{hears}: 'judge=[...]' of {', '.join(offered)}")
+        for judge in able:
+            suffix = "" if judge == able[0] else f".{judge}"
+            options[f"{name}.{judge}"] = _for_judge(option, judges[judge], suffix)
+    return options
+
+
+def _for_judge(option: Mapping[str, Any], judge: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+    named = {f"{metric}{suffix}": spec for metric, spec in option["metrics"].items()}
+    return {**option, "scorer": {**option["scorer"], "judge": judge, "suffix": suffix}, "metrics": named}
+
+
+NOT_OF_A_SCORE = ("_target_", "weights", "server", "max_calls", "suffix")
+"""Settings of a scorer that change no score of its: where it runs, how often it is asked, what it is called."""
+
+
+def _deciding(settings: Any) -> Any:
+    """A scorer's settings without those that change no score."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {key: _deciding(value) for key, value in settings.items() if key not in NOT_OF_A_SCORE}
+
+
 def scorer_spec(name: str, option: Mapping[str, Any]) -> ScorerSpec:
     """One `conf/scorer/` option; its weights are fingerprinted where they are there."""
     where = f"scorer={name}"
     scorer = dict(option["scorer"])
-    settings = {key: value for key, value in scorer.items() if key not in ("_target_", "weights")}
+    settings = _deciding(scorer)
     version = _versions(scorer, where)[scorer["_target_"]]
     if problems := arguments(scorer, where):
         raise ValueError("\n".join(problems))
@@ -196,6 +235,7 @@ def scorer_spec(name: str, option: Mapping[str, Any]) -> ScorerSpec:
             build(MetricSpec, {"name": metric, **spec}, where) for metric, spec in option["metrics"].items()
         ),
         needs=option["needs"],
+        tasks=tuple(option.get("tasks", ())),
         workers=build(WorkerOptions, option.get("workers", {}), f"{where}: workers"),
     )
 

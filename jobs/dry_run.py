@@ -17,7 +17,7 @@ from rich.table import Table
 
 from farm.plan import Plan, Progress
 from farm.store import Store
-from farm.types import ModelSpec
+from farm.types import Cell, ModelSpec, ScorerSpec
 
 FLAC_BYTES_PER_SAMPLE = 1.2
 """16-bit speech as FLAC; measured on synthesised replies at 22 and 24 kHz."""
@@ -45,7 +45,9 @@ class ModelEstimate:
     disk_bytes: float | None
 
 
-def show(plan: Plan, models: Sequence[ModelSpec], store_url: str, console: Console) -> None:
+def show(
+    plan: Plan, models: Sequence[ModelSpec], scorers: Sequence[ScorerSpec], store_url: str, console: Console
+) -> None:
     """Prints the estimate of every model and the sum; a store that is not there yet holds nothing."""
     progress, measured = _held(store_url)
     estimates = {m.name: estimate(plan, m, progress, measured.get(m.name)) for m in models}
@@ -56,8 +58,42 @@ def show(plan: Plan, models: Sequence[ModelSpec], store_url: str, console: Conso
     )
     if any(e.busy_s is None for e in estimates.values()):
         console.print("unknown: no trial of that model has been measured in this store yet (try limit=1)")
-    for note in notes(models):
+    for note in [*notes(models), *judge_calls(plan, scorers, store_url)]:
         console.print(note, highlight=False)
+
+
+def judge_calls(plan: Plan, scorers: Sequence[ScorerSpec], store_url: str) -> list[str]:
+    """How often each judge would be asked: once a reply that it has not judged, once more for an unusable answer."""
+    lines = []
+    for spec in scorers:
+        if "judge" not in spec.scorer:
+            continue
+        cells = [cell for cell in plan.cells if spec.scores(cell.task) and _gives(cell.model, spec.needs)]
+        asked = sum(plan.trials_in(cell) for cell in cells) - _judged(spec, cells, store_url)
+        limit = spec.scorer["judge"].get("max_calls")
+        over = f"; max_calls={limit} leaves the rest for the next run" if limit and limit < asked else ""
+        lines.append(f"{spec.name}: about {asked} calls, {2 * asked} at most{over}")
+    return lines
+
+
+def _gives(model: ModelSpec, needed: str) -> bool:
+    return model.capabilities.speech_out if needed == "speech" else model.capabilities.text_out
+
+
+def _judged(spec: ScorerSpec, cells: Sequence[Cell], store_url: str) -> int:
+    if "://" not in store_url and not Path(store_url).expanduser().exists():
+        return 0
+    columns = ["trial_id", "scorer", "scorer_version", "name", "status"]
+    rows = Store.open(store_url, create=False).scores(cell_ids=[c.cell_id for c in cells], columns=columns)
+    return len(
+        {
+            row["trial_id"]
+            for row in rows.to_pylist()
+            if (row["scorer"], row["scorer_version"], row["name"])
+            == (spec.name, spec.version, spec.metrics[0].name)
+            and row["status"] not in ("unavailable", "judge_error")
+        }
+    )
 
 
 def notes(models: Sequence[ModelSpec]) -> list[str]:

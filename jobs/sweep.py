@@ -133,7 +133,8 @@ def main(composed: DictConfig) -> None:
     try:
         prepared = prepare(composed)
         if prepared.settings["dry_run"]:
-            dry_run.show(prepared.plan, prepared.sweep.models, prepared.settings["store"], console)
+            sweep, store_url = prepared.sweep, prepared.settings["store"]
+            dry_run.show(prepared.plan, sweep.models, sweep.scorers, store_url, console)
             sys.exit(0)
         store = Store.open(prepared.settings["store"])
     except ValueError as error:

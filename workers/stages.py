@@ -173,7 +173,8 @@ class ScoreStage:
                 yield answered
 
     def _lacks(self, row: Row, final: frozenset[str]) -> bool:
-        if row["failure_kind"] is not None or (row["task"], row["item_key"]) not in self._plan.by_key:
+        known = (row["task"], row["item_key"]) in self._plan.by_key
+        if row["failure_kind"] is not None or not known or not self._spec.scores(row["task"]):
             return False
         # The scores of one reply are appended together, so that the first one tells of all.
         scored = self._score_id(row, self._spec.metrics[0].name) in final
@@ -191,7 +192,7 @@ class ScoreStage:
     def _answered(self, row: Row) -> Answered | None:
         """A reply row as a task; None where its scores need no scorer, or its item is not in the plan."""
         item = self._plan.by_key.get((row["task"], row["item_key"]))
-        if item is None:
+        if item is None or not self._spec.scores(row["task"]):
             return None
         answered = _answered(row, item)
         model = self._plan.by_id[row["cell_id"]].model

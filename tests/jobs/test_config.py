@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from jobs import config
 
 CONF = config.ROOT / "conf"
-SELECT_MANY = ("model", "prompt", "condition", "scorer")
+SELECT_MANY = ("model", "prompt", "condition", "scorer", "judge")
 GROUPS = sorted(folder.name for folder in CONF.iterdir() if folder.is_dir())
 
 config.register_resolvers()
@@ -139,3 +139,42 @@ def test_a_hub_checkpoint_without_a_revision_is_refused() -> None:
 def test_a_misspelt_target_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"audio\.conditions\.WhiteNoize"):
         config.condition("c", {"chain": [{"_target_": "audio.conditions.WhiteNoize"}]})
+
+
+JUDGES = ("scorer=[judge_text,judge_ves]", "judge=[served,gemini_2_5_pro]")
+SERVED = ("judges.served.checkpoint.served_model=m", "judges.served.checkpoint.label=l")
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_every_judge_scores_what_it_can_the_first_under_the_plain_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    scorers = {s.name: s for s in config.sweep(composed(*JUDGES, *SERVED)).scorers}
+    assert list(scorers) == ["judge_text.served", "judge_text.gemini_2_5_pro", "judge_ves.gemini_2_5_pro"]
+    assert scorers["judge_text.served"].metrics[0].name == "judge/c4"
+    assert scorers["judge_text.gemini_2_5_pro"].metrics[0].name == "judge/c4.gemini_2_5_pro"
+    assert scorers["judge_ves.gemini_2_5_pro"].metrics[0].name == "judge/ves"
+    assert scorers["judge_text.served"].tasks == ("echomind.conversation",)
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_a_judges_address_changes_no_score_and_its_name_and_label_do() -> None:
+    def identity(*overrides: str) -> tuple[str, str]:
+        (spec,) = config.sweep(composed("scorer=[judge_text]", "judge=[served]", *SERVED, *overrides)).scorers
+        return spec.version, spec.weights
+
+    assert identity("judges.served.server.base_url=http://x:1/v1", "judges.served.max_calls=3") == identity()
+    assert identity("judges.served.checkpoint.label=other") != identity()
+
+
+@pytest.mark.usefixtures("demo_weights")
+def test_a_judging_scorer_without_a_judge_is_refused_with_the_judges_there_are() -> None:
+    with pytest.raises(
+        ValueError, match=r"judge_text: needs a judge: 'judge=\[\.\.\.\]' of gemini_2_5_pro, gpt_4o"
+    ):
+        config.sweep(composed("scorer=[judge_text]"))
+    with pytest.raises(ValueError, match="needs a judge that hears"):
+        config.sweep(composed("scorer=[judge_ves]", "judge=[served]", *SERVED))
+    with pytest.raises(ValueError, match="served_model, and a label"):
+        config.sweep(composed("scorer=[judge_text]", "judge=[served]"))

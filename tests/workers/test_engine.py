@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from farm.records import cell_record
 from farm.store import Store, StoreError
 from tests.workers.sweeps import Sayings, model, plan_of, run, scorer, wav
 from workers import engine
@@ -339,6 +341,16 @@ def test_old_replies_are_scored_without_a_model(tmp_path: Path) -> None:
     assert (summary.scored, len(shown), store.scores().num_rows) == (5, 10, 10)
     assert engine.score(plan, [scorer(notes)], store).scored == 0
     assert (notes / "loads").read_text().count("\n") == 1
+
+
+def test_a_scorer_of_other_tasks_gives_no_scores_and_stands_in_no_cell(tmp_path: Path) -> None:
+    other = replace(scorer(tmp_path / "notes", "other"), tasks=("test.songs",))
+    mine = replace(scorer(tmp_path / "notes", "mine"), tasks=("test.sayings",))
+    ran = run(tmp_path, ["a", "b"], [model(tmp_path / "notes")], [other, mine])
+    assert {row["scorer"] for row in ran.scores()} == {"mine"}
+    plan = plan_of(Sayings(tmp_path / "data", ["a"]), [model(tmp_path / "notes")])
+    record = cell_record(plan, plan.cells[0], [other, mine])
+    assert [s.name for s in record.scorers] == ["mine"]
 
 
 def test_a_model_without_speech_needs_no_speech_scorer(tmp_path: Path) -> None:
