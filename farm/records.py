@@ -25,6 +25,11 @@ class ScorerRecord:
     needs: str
     metrics: tuple[MetricSpec, ...]
 
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        """Names of the metrics that the leaderboard shows: the first, and those that say so."""
+        return tuple(m.name for n, m in enumerate(self.metrics) if n == 0 or m.headline)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRecord:

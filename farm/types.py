@@ -189,7 +189,9 @@ class MetricSpec:
     name: str
     """`quality/nisqa_mos`: MLflow shows metrics with one prefix in one section."""
     aggregate: Aggregate
-    better: Literal["higher", "lower"]
+    better: Literal["higher", "lower", "neither"]
+    headline: bool = False
+    """Shown in the leaderboard, as the first metric of each scorer is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,17 +30,26 @@ class Running:
 
     done: int = 0
     failed: int = 0
-    sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Metric name -> sum of values (numerators), and of ones (denominators)."""
 
-    def add(self, name: str, value: float) -> None:
-        """One more score."""
-        total, count = self.sums.get(name, (0.0, 0))
-        self.sums[name] = (total + value, count + 1)
+    def add(self, score: Mapping[str, Any]) -> None:
+        """One more score row; an unparsed answer is a wrong one, what could not be scored is left out."""
+        if score["status"] == "unparsed":
+            value, weight = 0.0, 1.0
+        elif score["denominator"] is not None:
+            value, weight = score["numerator"], score["denominator"]
+        elif score["value"] is not None:
+            value, weight = score["value"], 1.0
+        else:
+            return
+        total, weights = self.sums.get(score["name"], (0.0, 0.0))
+        self.sums[score["name"]] = (total + value, weights + weight)
 
     def means(self) -> dict[str, float]:
-        """Metric name -> mean so far."""
+        """Metric name -> mean (or ratio) so far."""
         progress = {"progress/done": float(self.done), "progress/failed": float(self.failed)}
-        return progress | {name: total / count for name, (total, count) in self.sums.items()}
+        return progress | {name: total / weights for name, (total, weights) in self.sums.items() if weights}
 
 
 class Tracking:
@@ -63,8 +72,7 @@ class Tracking:
     def scored(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Score rows that are in the store now."""
         for row in rows:
-            if row["value"] is not None:
-                self._running[row["cell_id"]].add(row["name"], row["value"])
+            self._running[row["cell_id"]].add(row)
         self._show(rows)
 
     def show(self, sweep: Mapping[str, Any], console: Console) -> None:

@@ -27,7 +27,7 @@ class Line:
 
     summary: CellSummary
     headline: tuple[Metric, ...]
-    """The first metric of each scorer of the sweep; all have a place, scored or not."""
+    """The headline metrics of each scorer of the sweep; all have a place, scored or not."""
 
     @property
     def unparsed(self) -> Metric | None:
@@ -37,8 +37,8 @@ class Line:
 
 def rows(summaries: Sequence[CellSummary]) -> list[Line]:
     """The lines, in the order given, all with the same headline metrics."""
-    scorers = [scorer for summary in summaries for scorer in summary.record.scorers if scorer.metrics]
-    names = list(dict.fromkeys(scorer.metrics[0].name for scorer in scorers))
+    scorers = [scorer for summary in summaries for scorer in summary.record.scorers]
+    names = list(dict.fromkeys(name for scorer in scorers for name in scorer.headlines))
     missing = [Metric(name=name, value=None, note="not part of this cell's sweep") for name in names]
     return [Line(s, tuple(s.metric(m.name) or m for m in missing)) for s in summaries]
 

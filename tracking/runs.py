@@ -127,11 +127,11 @@ def _view(headline: Iterable[str]) -> dict[str, str]:
 
 
 def _headline(record: CellRecord) -> list[str]:
-    return [scorer.metrics[0].name for scorer in record.scorers if scorer.metrics]
+    return [name for scorer in record.scorers for name in scorer.headlines]
 
 
 def _headlines(summaries: Sequence[CellSummary]) -> Iterator[str]:
-    """The first metric of each scorer, by the names of the runs."""
+    """The headline metrics of each scorer, by the names of the runs."""
     voices = Counter(s.record.cell_id for s in summaries)
     for summary in summaries:
         wanted = set(_headline(summary.record))

@@ -79,7 +79,7 @@ def failed(trial: str, item: str, unit: str, **changes: Any) -> dict[str, Any]:
 
 def score(trial: str, name: str = MOS, value: float | None = None, **changes: Any) -> dict[str, Any]:
     by = next(s for s in SCORERS if s.metrics[0].name == name)
-    fields = dict.fromkeys(SCORE_COLUMNS) | {
+    fields: dict[str, Any] = dict.fromkeys(SCORE_COLUMNS) | {
         "score_id": f"{trial}-{name}",
         "trial_id": trial,
         "attempt": 1,

@@ -10,7 +10,9 @@ from typing import Any
 from rich.console import Console
 
 from farm.metrics import CellSummary, summarise
-from tests.farm.cells import MOS, failed, record, replies_table, reply, score, scores_table
+from farm.records import ScorerRecord
+from farm.types import MetricSpec
+from tests.farm.cells import ACCURACY, MOS, failed, record, replies_table, reply, score, scores_table
 from tracking import leaderboard
 
 Rows = Sequence[Mapping[str, Any]]
@@ -79,3 +81,16 @@ def test_csv_and_markdown_carry_the_same_cells() -> None:
 def test_nothing_to_show_is_an_empty_table() -> None:
     assert leaderboard.rows([]) == []
     assert leaderboard.markdown([]).startswith("| model |")
+
+
+def test_metrics_that_say_so_stand_beside_the_first_of_their_scorer() -> None:
+    specs = (
+        MetricSpec(name=ACCURACY, aggregate="rate", better="higher"),
+        MetricSpec(name="choice/chance", aggregate="mean", better="neither", headline=True),
+        MetricSpec(name="choice/hidden", aggregate="mean", better="higher"),
+    )
+    choice = ScorerRecord(name="choice", version="1", weights="", needs="text", metrics=specs)
+    chance = [{**score("t1", ACCURACY, 0.25, score_id="x"), "name": "choice/chance"}]
+    text = printed(summaries(TWO[:1], [score("t1", ACCURACY, 1.0), *chance], planned=1, scorers=(choice,)))
+    assert "choice/accuracy" in text and "choice/chance" in text and "0.25" in text
+    assert "choice/hidden" not in text
