@@ -42,6 +42,8 @@ class Server:
         url = urlsplit(str(server.base_url))
         if url.scheme not in ("http", "https") or not url.netloc:
             raise ValueError(f"server: base_url={server.base_url}: http:// or https://, host and path")
+        if url.username or url.password:
+            raise ValueError("server: base_url must hold no password, it is printed: use api_key_env")
         if not isinstance(server.api_key_env, str | None):
             raise ValueError(f"server: api_key_env={server.api_key_env}: a variable's name, or null")
         if not _whole(server.concurrency) or not _whole(server.attempts) or not _positive(server.timeout_s):

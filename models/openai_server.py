@@ -15,19 +15,15 @@ own. An empty system prompt is not sent: where the chat template puts one of its
 from __future__ import annotations
 
 import base64
-import io
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-import numpy as np
 
 import audio
+from farm.servers import NO_KEY, Server, known_only
 from farm.types import AudioSegment, Event, Failure, FailureKind, Reply, Request, Turn, Waveform
 from models.conversation import messages
 from models.decoding import Generation
@@ -36,61 +32,10 @@ if TYPE_CHECKING:
     from openai import APIError
     from openai.types.chat import ChatCompletion
 
-NO_KEY = "none"
-"""The client insists on a key; with its own default, OpenAI's would be sent to every server."""
 INPUT_STATUSES = (400, 413, 422)
 TIMEOUT_STATUSES = (408, 504)
 NOT_STREAMED = "the server's answer is not streamed"
 QUOTED_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """Where a model is served and how often it is asked; changes no reply, so it is in no id."""
-
-    base_url: str
-    """With the version: `http://localhost:8000/v1`."""
-    api_key_env: str | None = None
-    """Name of the environment variable that holds the key; None sends none."""
-    concurrency: int = 32
-    """Requests in flight at most, of one worker."""
-    timeout_s: float = 120.0
-    """Of one attempt."""
-    attempts: int = 4
-
-    @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> Server:
-        """The settings of a configuration.
-
-        Raises:
-            ValueError: an unknown key, or a value outside its range.
-        """
-        _known("server", cls, values)
-        server = cls(**{"base_url": None, **values})
-        url = urlsplit(str(server.base_url))
-        if url.scheme not in ("http", "https") or not url.netloc:
-            raise ValueError(f"server: base_url={server.base_url}: http:// or https://, host and path")
-        if url.username or url.password:
-            raise ValueError("server: base_url must hold no password, it is printed: use api_key_env")
-        if not isinstance(server.api_key_env, str | None):
-            raise ValueError(f"server: api_key_env={server.api_key_env}: a variable's name, or null")
-        if not _whole(server.concurrency) or not _whole(server.attempts) or not _positive(server.timeout_s):
-            raise ValueError(f"{server}: concurrency and attempts whole and >= 1, timeout_s > 0")
-        return server
-
-    def key(self) -> str:
-        """The key out of the environment.
-
-        Raises:
-            ValueError: the variable is not set or empty.
-        """
-        if self.api_key_env is None:
-            return NO_KEY
-        if not os.environ.get(self.api_key_env):
-            raise ValueError(
-                f"server: api_key_env={self.api_key_env}: no such environment variable, or empty"
-            )
-        return os.environ[self.api_key_env]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +55,7 @@ class Speech:
         Raises:
             ValueError: an unknown key, no voice, or a value that is none of its choices.
         """
-        _known("speech", cls, values)
+        known_only("speech", cls, values)
         speech = cls(**{"voice": "", **values})
         if not speech.voice:
             raise ValueError("speech: voice must be given; speech=null answers in text only")
@@ -269,25 +214,11 @@ class OpenAIServer:
         return f" ({setting}={getattr(self._server, setting)})" if setting else ""
 
 
-def _known(name: str, kind: type[Any], values: Mapping[str, Any]) -> None:
-    known = [field.name for field in fields(kind)]
-    if unknown := [str(key) for key in values if key not in known]:
-        raise ValueError(f"{name}: no setting {', '.join(unknown)}; it has {', '.join(known)}")
-
-
 def _ids(served: Any) -> list[str]:
     """Of the models in an answer, none where it is no such answer."""
     models = served.get("data") if isinstance(served, Mapping) else None
     found = models if isinstance(models, list) else []
     return [str(model["id"]) for model in found if isinstance(model, Mapping) and "id" in model]
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 # --- the request -------------------------------------------------------------------------------------------------
@@ -321,25 +252,19 @@ def _modalities(speech: Speech | None) -> dict[str, Any]:
     return {"modalities": ["text", "audio"], **DIALECTS[speech.dialect](speech.voice)}
 
 
+def _wav(segment: AudioSegment) -> str:
+    """A 16-bit WAV as base64."""
+    assert segment.waveform is not None, "a request reaches a model only after its audio was heard"
+    return base64.b64encode(audio.encode_wav(segment.waveform)).decode()
+
+
 def _parts(turn: Turn) -> list[dict[str, Any]]:
     return [
-        {"type": "input_audio", "input_audio": {"data": _wav(segment.waveform), "format": "wav"}}
+        {"type": "input_audio", "input_audio": {"data": _wav(segment), "format": "wav"}}
         if isinstance(segment, AudioSegment)
         else {"type": "text", "text": segment.text}
         for segment in turn
     ]
-
-
-def _wav(waveform: Waveform | None) -> str:
-    """A 16-bit WAV as base64."""
-    import soundfile
-
-    assert waveform is not None, "a request reaches a model only after its audio was heard"
-    # Rounded here: libsndfile scales by 32767, which would change the samples of a 16-bit recording.
-    scaled = np.rint(waveform.samples * np.float32(32768)).clip(-32768, 32767).astype(np.int16)
-    buffer = io.BytesIO()
-    soundfile.write(buffer, scaled, waveform.sample_rate_hz, format="WAV", subtype="PCM_16")
-    return base64.b64encode(buffer.getvalue()).decode()
 
 
 # --- the answer --------------------------------------------------------------------------------------------------
