@@ -84,18 +84,18 @@ def bootstrap(numerators: Floats, denominators: Floats) -> tuple[float | None, f
     units = len(numerators)
     if units < 2:
         return None, None
-    over = np.concatenate([counts @ numerators for counts in _resamples(units)])
-    under = np.concatenate([counts @ denominators for counts in _resamples(units)])
+    over = np.concatenate([counts @ numerators for counts in resamples(units)])
+    under = np.concatenate([counts @ denominators for counts in resamples(units)])
     if not np.all(under > 0):
         return None, None
     low, high = np.quantile(over / under, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
-def _resamples(units: int) -> Iterator[Floats]:
+def resamples(units: int) -> Iterator[Floats]:
     """How often each unit is drawn in each sample: blocks of shape (samples, units)."""
     if SAMPLES * units <= CACHED_CELLS:
-        yield _all_resamples(units)
+        yield _allresamples(units)
         return
     generator = np.random.default_rng(SEED)
     rows = max(1, CACHED_CELLS // units)
@@ -104,7 +104,7 @@ def _resamples(units: int) -> Iterator[Floats]:
 
 
 @lru_cache(maxsize=4)
-def _all_resamples(units: int) -> Floats:
+def _allresamples(units: int) -> Floats:
     """Kept, because a cell's metrics mostly have the same number of units."""
     return _draw(np.random.default_rng(SEED), SAMPLES, units)
 
