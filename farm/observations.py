@@ -1,7 +1,7 @@
 """A store's scores as observations that can be sliced and contrasted: one a trial and metric.
 
-Invariant: what counts is what `farm.metrics` counts: a rate's failed or unparsed trial is 0, a mean's or ratio's is left
-out; what a metric does not apply to is no observation.
+Invariant: what counts is what `farm.metrics` counts: a rate's failed or unparsed trial is 0, a mean's or ratio's is
+left out; what a metric does not apply to is no observation.
 """
 
 from __future__ import annotations
@@ -156,9 +156,9 @@ def _contrast(
         ]
         for level in levels
     ]
-    aggregate = "ratio" if chosen and chosen[0].spec.aggregate == "ratio" else "mean"
+    of_sums = bool(chosen) and chosen[0].spec.aggregate == "ratio"
     name = next(iter(metrics), "")
-    return contrast(name, names or levels, *sides, aggregate)  # type: ignore[arg-type]
+    return contrast(name, names or levels, sides[0], sides[1], "ratio" if of_sums else "mean")
 
 
 def levels(rows: Iterable[Seen], facet: str) -> list[str]:
