@@ -10,9 +10,12 @@ import dataclasses
 import inspect
 import types
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hydra.utils import get_class
+
+from farm.types import WorkerOptions
 
 Built = TypeVar("Built")
 
@@ -25,6 +28,8 @@ AT_LEAST: Mapping[str, float] = {
     "sample_rate_hz": 1,
 }
 POSITIVE = ("max_batch_audio_s", "timeout_s", "load_timeout_s", "max_audio_s")
+ENVIRONMENTS = ".envs"
+"""Folder of what scripts/make_env.py makes."""
 GIVEN_BY_THE_WORKER = ("device",)
 """Arguments that a worker passes itself."""
 
@@ -91,6 +96,18 @@ def arguments(tree: Any, where: str) -> list[str]:
         return []
     problems = [problem for value in tree.values() for problem in arguments(value, where)]
     return problems + ([f"{where}: {p}" for p in _call_problems(tree)] if "_target_" in tree else [])
+
+
+def environment(workers: WorkerOptions, where: str) -> list[str]:
+    """What is wrong with the interpreter that workers are to run in: it is not there."""
+    named = workers.py_executable
+    if named is None or not Path(named).is_absolute() or Path(named).exists():
+        return []
+    folder = Path(named).parents[1]
+    made = (
+        f"; make it: python scripts/make_env.py {folder.name}" if folder.parent.name == ENVIRONMENTS else ""
+    )
+    return [f"{where}: workers.py_executable={named}: no such interpreter{made}"]
 
 
 def _call_problems(call: Mapping[str, Any]) -> Iterator[str]:

@@ -30,12 +30,17 @@ from farm.types import (
     Task,
     WorkerOptions,
 )
-from jobs.checks import arguments, build
+from jobs.checks import arguments, build, environment
 
 Built = TypeVar("Built")
 
 ROOT = Path(__file__).resolve().parents[1]
 """The repository: where `${repo:...}` paths of the configuration begin."""
+
+
+WITHOUT_EFFECT = ("server", "resources")
+"""Arguments of adapters that change no reply, so that they are in no trial's id: where a model is served, and what of a
+machine it may use."""
 
 
 def register_resolvers() -> None:
@@ -152,6 +157,7 @@ def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
     capabilities = _collect(problems, build, Capabilities, option["capabilities"], f"{where}: capabilities")
     workers = _collect(problems, build, WorkerOptions, option.get("workers", {}), f"{where}: workers")
     problems += arguments(adapter, where) if versions is not None else []
+    problems += environment(workers, where) if workers is not None else []
     if problems or versions is None or capabilities is None or workers is None:
         raise ValueError("\n".join(problems))
     if capabilities.system_prompt != "native":
@@ -294,8 +300,7 @@ def _fingerprinted(name: str, tree: Any, where: str) -> tuple[Any, list[str]]:
     result: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in tree.items():
-        if key == "server":
-            # Where a model is served changes no reply.
+        if key in WITHOUT_EFFECT:
             continue
         if key == "checkpoint":
             result[key], found = _checkpoint(name, value, where)

@@ -12,9 +12,14 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import audio
 from farm.types import AudioSegment, Request, TextSegment, Turn, Waveform
 from models.conversation import marked, messages, parts, waveforms
+
+Samples = npt.NDArray[np.float32]
 
 Inputs = Mapping[str, Any]
 """Name -> tensor, as the model's `generate` takes them; `input_ids` and `attention_mask` among them."""
@@ -57,45 +62,54 @@ class PromptFormat:
 
 def prepare(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:
     """The batch's input tensors, on the CPU."""
-    suffix = prompt_format.turn_suffix
-    asked = [_with_suffix(request, suffix) for request in requests] if suffix else requests
+    asked = [with_suffix(prompt_format, request) for request in requests]
     return WAYS[prompt_format.chat_template](processor, prompt_format, asked)
 
 
-def _with_suffix(request: Request, suffix: str) -> Request:
+def with_suffix(prompt_format: PromptFormat, request: Request) -> Request:
+    """The request with the text that ends its user turn."""
+    if not prompt_format.turn_suffix:
+        return request
     *before, last = request.turns
-    return replace(request, turns=(*before, (*last, TextSegment(role="instruction", text=suffix))))
+    ending = TextSegment(role="instruction", text=prompt_format.turn_suffix)
+    return replace(request, turns=(*before, (*last, ending)))
 
 
-def _by_processor(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:
+def prompt_text(processor: Any, prompt_format: PromptFormat, request: Request) -> str:
+    """The request as its processor's chat template writes it, up to where the reply begins."""
     content: Callable[[Turn], Any] = parts
     if prompt_format.audio_marker is not None:
         content = partial(marked, marker=prompt_format.audio_marker)
-    texts = [
-        processor.apply_chat_template(
-            messages(request, content, prompt_format.system_prefix),
-            tokenize=False,
-            add_generation_prompt=True,
-        )
-        for request in requests
-    ]
-    rate = prompt_format.sample_rate_hz
-    clips = [audio.resample(w, rate).samples for request in requests for w in waveforms(request)]
-    if prompt_format.fit_audio_window and clips:
-        _fit_window(processor.feature_extractor, max(map(len, clips)))
+    text: str = processor.apply_chat_template(
+        messages(request, content, prompt_format.system_prefix), tokenize=False, add_generation_prompt=True
+    )
+    return text
+
+
+def clips(prompt_format: PromptFormat, request: Request) -> list[Samples]:
+    """The request's audio in order, at the processor's rate."""
+    return [audio.resample(w, prompt_format.sample_rate_hz).samples for w in waveforms(request)]
+
+
+def _by_processor(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:
+    texts = [prompt_text(processor, prompt_format, request) for request in requests]
+    heard = [clip for request in requests for clip in clips(prompt_format, request)]
+    if prompt_format.fit_audio_window and heard:
+        processor.feature_extractor.n_samples = window(processor.feature_extractor, max(map(len, heard)))
     options = dict(prompt_format.processor_options)
-    inputs: Inputs = processor(text=texts, audio=clips or None, return_tensors="pt", **options)
+    inputs: Inputs = processor(text=texts, audio=heard or None, return_tensors="pt", **options)
     return inputs
 
 
-def _fit_window(feature_extractor: Any, longest: int) -> None:
-    """Makes the window as long as the longest clip.
+def window(feature_extractor: Any, longest: int) -> int:
+    """Samples of a window that the longest clip fits in.
 
     A frame beyond the clip's end sees as much silence as in the full window, so that the features do not depend on
     which clip of a batch is the longest.
     """
     hop = feature_extractor.hop_length
-    feature_extractor.n_samples = -(-(longest + feature_extractor.n_fft) // hop) * hop
+    samples: int = -(-(longest + feature_extractor.n_fft) // hop) * hop
+    return samples
 
 
 def _by_mistral_common(processor: Any, prompt_format: PromptFormat, requests: Sequence[Request]) -> Inputs:
@@ -115,6 +129,16 @@ def _encoded_parts(turn: Turn, sample_rate_hz: int) -> list[dict[str, str]]:
         else:
             encoded.append({"type": "text", "text": segment.text})
     return encoded
+
+
+def chat_parts(turn: Turn, sample_rate_hz: int) -> list[dict[str, Any]]:
+    """The turn's segments as a chat server takes them: samples unchanged, as WAV."""
+    return [
+        {"type": "input_audio", "input_audio": {"data": part["base64"], "format": "wav"}}
+        if part["type"] == "audio"
+        else part
+        for part in _encoded_parts(turn, sample_rate_hz)
+    ]
 
 
 def _float_wav(waveform: Waveform) -> str:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.saving import save
+
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
 
 
@@ -94,7 +96,7 @@ def merge(recipe: Merge, source: Path, revision: str, target: Path, dtype: str) 
     model = _merged(recipe, source).to(getattr(torch, dtype))
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
         made = Path(scratch) / "made"
-        model.save_pretrained(made)
+        save(model, made)
         _processor(source).save_pretrained(made)
         note = {"repo": recipe.repo, "revision": revision, "adapter": recipe.adapter, "dtype": dtype}
         (made / "merged_from.json").write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-RECIPE = "2"
+RECIPE = "3"
 """Raised with every change to a builder: older folders are then built anew."""
 
 ARCHITECTURES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from models.saving import save
 from models.tiny.common import (
     HEAD_DIM,
     chatml,
@@ -43,5 +44,5 @@ def build(folder: Path) -> None:
         model = GlmAsrForConditionalGeneration(config)
     redraw(model)
     ends_with(model, tokenizer)
-    model.save_pretrained(folder)
+    save(model, folder)
     processor.save_pretrained(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from models.saving import save
 from models.tiny.common import (
     chatml,
     drawn_from,
@@ -44,5 +45,5 @@ def build(folder: Path) -> None:
         model = Qwen2AudioForConditionalGeneration(config)
     redraw(model)
     ends_with(model, tokenizer)
-    model.save_pretrained(folder)
+    save(model, folder)
     processor.save_pretrained(folder)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from models.saving import save
 from models.tiny.common import HEAD_DIM, drawn_from, redraw, whisper_features
 
 SPECIALS = {
@@ -56,7 +57,7 @@ def build(folder: Path) -> None:
         )
     redraw(model)
     model.generation_config.update(bos_token_id=1, eos_token_id=2, pad_token_id=11)
-    model.save_pretrained(folder)
+    save(model, folder)
     processor.save_pretrained(folder)
 
 

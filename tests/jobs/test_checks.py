@@ -73,3 +73,30 @@ def test_a_missing_argument_is_named() -> None:
 
 def test_what_the_shipped_options_give_is_right() -> None:
     assert arguments(CHAT, "model=m") == []
+
+
+VLLM = {
+    "_target_": "models.vllm_engine.VLLMEngine",
+    "checkpoint": {"path": "x"},
+    "prompt_format": {},
+    "generation": GENERATION,
+    "dtype": "float32",
+    "max_model_len": 64,
+    "resources": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"max_model_len": 24}, "max_model_len=24: a whole number above max_new_tokens=24"),
+        ({"max_model_len": None}, "max_model_len=None: a whole number"),
+        ({"resources": {"max_seqs": 3}}, "no setting max_seqs; it has tensor_parallel_size"),
+        ({"resources": {"gpu_memory_utilization": 90}}, "0 < gpu_memory_utilization <= 1"),
+        ({"resources": {"tensor_parallel_size": 0}}, "tensor_parallel_size >= 1"),
+        ({"prompt_format": {"template": "x"}}, "no setting template"),
+    ],
+)
+def test_what_vllm_would_refuse_is_found_without_it(change: dict[str, Any], said: str) -> None:
+    assert arguments(VLLM, "model=m") == []
+    assert any(said in problem for problem in arguments(VLLM | change, "model=m"))

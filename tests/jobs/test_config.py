@@ -1,6 +1,8 @@
 """Every option of conf/ composes into frozen dataclasses, and what a user gets wrong is said all at once."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -178,3 +180,36 @@ def test_a_judging_scorer_without_a_judge_is_refused_with_the_judges_there_are()
         config.sweep(composed("scorer=[judge_ves]", "judge=[served]", *SERVED))
     with pytest.raises(ValueError, match="served_model, and a label"):
         config.sweep(composed("scorer=[judge_text]", "judge=[served]"))
+
+
+@pytest.fixture
+def vllm_option(tmp_path: Path) -> dict[str, Any]:
+    """The tiny Qwen2-Audio under vLLM, with a checkpoint and an interpreter that are there."""
+    option: dict[str, Any] = config.plain(composed("model=[tiny_qwen2_audio_vllm]"))["models"][
+        "tiny_qwen2_audio_vllm"
+    ]
+    (tmp_path / "weights").write_bytes(b"weights")
+    option["adapter"]["checkpoint"] = {"path": str(tmp_path)}
+    option["workers"]["py_executable"] = sys.executable
+    return option
+
+
+def test_an_interpreter_that_is_not_there_is_refused_with_the_command_that_makes_it(
+    vllm_option: dict[str, Any], tmp_path: Path
+) -> None:
+    assert config.model_spec("m", vllm_option).workers.py_executable == sys.executable
+    made = tmp_path / ".envs" / "vllm" / "bin" / "python"
+    vllm_option["workers"]["py_executable"] = str(made)
+    with pytest.raises(ValueError, match=f"{made}: no such interpreter.*python scripts/make_env.py vllm"):
+        config.model_spec("m", vllm_option)
+    vllm_option["workers"]["py_executable"] = "/nowhere/python"
+    with pytest.raises(ValueError, match="/nowhere/python: no such interpreter$"):
+        config.model_spec("m", vllm_option)
+
+
+def test_what_an_engine_may_use_of_a_machine_is_in_no_id(vllm_option: dict[str, Any]) -> None:
+    before = config.model_spec("m", vllm_option).identity
+    vllm_option["adapter"]["resources"]["max_num_seqs"] = 3
+    assert config.model_spec("m", vllm_option).identity == before
+    vllm_option["adapter"]["max_model_len"] = 1000
+    assert config.model_spec("m", vllm_option).identity != before
