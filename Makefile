@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help sweep test lint bench ui weights install clean
+.PHONY: help sweep test test-vllm lint bench ui weights install clean
 
 help:             ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -16,7 +16,11 @@ test: weights $(VENV)/.test  ## linters, types and the whole test suite
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest
+	$(RUN) -m pytest --ignore tests/vllm
+
+test-vllm: weights $(VENV)/.test  ## make vLLM's environment if it is missing (minutes, 4 GB), run the tests that need it
+	$(RUN) scripts/make_env.py vllm
+	$(RUN) -m pytest tests/vllm
 
 lint: $(VENV)/.test  ## linters and types alone
 	$(RUN) -m ruff check .

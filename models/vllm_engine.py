@@ -129,27 +129,37 @@ class VLLMEngine:
 
     def _answer(self, requests: Sequence[Request], generation: Generation) -> list[Reply]:
         started_at_s = time.time()
-        asked = [self._ask(request, generation) for request in requests]
-        done = iter(self._finish([key for key in asked if isinstance(key, str)]))
+        asked: list[str | Failure] = []
+        try:
+            for request in requests:
+                asked.append(self._ask(request, generation))
+            outputs = self._engine.wait_for_completion(use_tqdm=False)
+        except BaseException:
+            # Else what is left of this batch would be answered with the next.
+            self._engine.llm_engine.abort_request([k for k in asked if isinstance(k, str)], internal=True)
+            raise
+        done = iter(outputs)
         return [
             Reply(failure=key) if isinstance(key, Failure) else self._reply(next(done), started_at_s)
             for key in asked
         ]
 
     def _ask(self, request: Request, generation: Generation) -> str | Failure:
-        """Puts a request in the engine's queue; its key there."""
+        """Puts a request in the engine's queue; its key there, or why it was refused."""
         from vllm.exceptions import VLLMClientError
 
         drawn = _sampling(generation, request.seed, self._stops)
         asked = with_suffix(self._format, request)
+        if self._processor is None:
+            put = partial(self._engine.enqueue_chat, [self._chat(asked)])
+        else:
+            put = partial(self._engine.enqueue, [self._prompt(asked)])
         try:
-            if self._processor is None:
-                keys = self._engine.enqueue_chat([self._chat(asked)], drawn, use_tqdm=False)
-            else:
-                keys = self._engine.enqueue([self._prompt(asked)], drawn, use_tqdm=False)
-        except (ValueError, VLLMClientError) as error:
+            (key,) = put(drawn, use_tqdm=False)
+        except (ValueError, VLLMClientError, AssertionError) as error:
+            # An assertion of its own fails where a prompt lacks what stands for the audio.
             return Failure(kind="input_error", message=str(error)[:QUOTED_CHARACTERS])
-        return str(keys[0])
+        return str(key)
 
     def _chat(self, request: Request) -> list[dict[str, Any]]:
         content = partial(chat_parts, sample_rate_hz=self._format.sample_rate_hz)
@@ -167,16 +177,6 @@ class VLLMEngine:
             "multi_modal_data": {"audio": [(clip, rate) for clip in heard]},
             "mm_processor_kwargs": options,
         }
-
-    def _finish(self, keys: Sequence[str]) -> list[Any]:
-        """Runs the engine until its queue is empty, outputs as they were asked for; a broken batch leaves nothing."""
-        try:
-            outputs = list(self._engine.wait_for_completion(use_tqdm=False))
-        except BaseException:
-            self._engine.llm_engine.abort_request(list(keys), internal=True)
-            raise
-        assert len(outputs) == len(keys), f"vLLM answered {len(outputs)} of {len(keys)} requests"
-        return outputs
 
     def _reply(self, output: Any, started_at_s: float) -> Reply:
         if (count := len(output.prompt_token_ids)) > self._room:
