@@ -18,11 +18,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from farm.checkpoints import source
+from farm.servers import known_only
 from farm.types import Event, Failure, Reply, Request
 from models.audio_inputs import PromptFormat, chat_parts, clips, prompt_text, window, with_suffix
 from models.conversation import messages, noise_request
@@ -66,9 +67,7 @@ class Resources:
         Raises:
             ValueError: an unknown key, or a value outside its range.
         """
-        known = [field.name for field in fields(cls)]
-        if unknown := [str(key) for key in values if key not in known]:
-            raise ValueError(f"resources: no setting {', '.join(unknown)}; it has {', '.join(known)}")
+        known_only("resources", cls, values)
         made = cls(**values)
         if made.tensor_parallel_size < 1 or made.max_num_seqs < 1 or not 0 < made.gpu_memory_utilization <= 1:
             raise ValueError(
