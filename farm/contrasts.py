@@ -111,6 +111,22 @@ def contrast(
     )
 
 
+def weighted(sides: Floats) -> tuple[float, float, float, float | None, float | None] | None:
+    """Two weighted means over the same units, where a unit may be on both sides in part.
+
+    Args:
+        sides: shape (units, 4): weighted sum and weight of the first and of the second side.
+
+    Returns:
+        First value, second value, second less first, and its interval over units; None where a side has no weight.
+    """
+    if not len(sides) or not (sides[:, 1].sum() > 0 and sides[:, 3].sum() > 0):
+        return None
+    total = sides.sum(axis=0)
+    low, high = _interval(sides)
+    return float(total[0] / total[1]), float(total[2] / total[3]), _difference(sides), low, high
+
+
 def family(contrasts: Sequence[Contrast]) -> list[Contrast]:
     """The contrasts with their p-values corrected for one another (Holm, 1979)."""
     tested = [(index, c.p) for index, c in enumerate(contrasts) if c.p is not None]

@@ -109,8 +109,6 @@ def between_cells(
         names: of the sides, where the levels' own say too little.
     """
     fixed = [name for name in CELL_FACETS if name not in (facet, "checkpoint")]
-    if facet == "model":
-        fixed.remove("model")
     return _contrast(
         rows, facet, (first, second), names, lambda row: (_facets(row, fixed, facet), row.item_key)
     )

@@ -98,6 +98,22 @@ def sweep(config: DictConfig) -> Sweep:
     )
 
 
+def settings(name: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """Settings of a job that chooses no options: `conf/NAME.yaml` with `key=value` arguments laid over it.
+
+    Raises:
+        ValueError: an argument of another shape, or a key that the file has not.
+    """
+    register_resolvers()
+    base = OmegaConf.load(ROOT / "conf" / f"{name}.yaml")
+    given = [argument.partition("=") for argument in arguments]
+    if wrong := [f"{key}{sign}{value}" for key, sign, value in given if not sign or key not in base]:
+        raise ValueError(f"{', '.join(wrong)}: settings are {', '.join(f'{key}=...' for key in base)}")
+    merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(arguments)))
+    assert isinstance(merged, DictConfig)
+    return plain(merged)
+
+
 def plain(config: DictConfig) -> dict[str, Any]:
     """A composed configuration with its references resolved, as plain dicts and lists."""
     value = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
