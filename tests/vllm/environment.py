@@ -1,7 +1,9 @@
 """vLLM's own environment, and programs run in it from tests that do not share it."""
 
+import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,10 +26,20 @@ def variables(option: Mapping[str, Any]) -> dict[str, str]:
     return {**os.environ, **option["workers"]["env_vars"], "PYTHONPATH": str(ROOT)}
 
 
+def opinionated(checkpoint: Path, folder: Path) -> Path:
+    """A copy of a checkpoint that would sample and penalise, if it were asked how."""
+    shutil.copytree(checkpoint, folder)
+    path = folder / "generation_config.json"
+    settings = json.loads(path.read_text())
+    wish = {"do_sample": True, "temperature": 0.2, "top_k": 3, "repetition_penalty": 5.0}
+    path.write_text(json.dumps({**settings, **wish}))
+    return folder
+
+
 def engine_replies(
     option: Mapping[str, Any], batches: Sequence[Sequence[Request]], folder: Path, **changes: Any
-) -> list[list[Reply]]:
-    """What the option's engine answers to each batch, with the ids of its tokens for text.
+) -> list[tuple[list[Reply], float]]:
+    """What the option's engine answers to each batch, with the ids of its tokens for text, and in how many seconds.
 
     Args:
         option: As a sweep composes it.
@@ -48,7 +60,7 @@ def engine_replies(
         env=variables(option),
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    replies: list[list[Reply]] = pickle.loads((folder / "answered.pickle").read_bytes())
+    replies: list[tuple[list[Reply], float]] = pickle.loads((folder / "answered.pickle").read_bytes())
     return replies
 
 

@@ -8,7 +8,7 @@ import pytest
 from farm.types import AudioSegment, Reply, Request, TextSegment
 from models.chat_audio import ChatAudio
 from tests.models.tiny import asked, checkpoint, option, with_seed, written
-from tests.vllm.environment import engine_replies
+from tests.vllm.environment import engine_replies, opinionated
 
 ARCHITECTURES = {
     "qwen2_audio": "tiny_qwen2_audio",
@@ -47,12 +47,24 @@ def text_alone() -> Request:
     return Request(system="", turns=((TextSegment(role="question", text="Who?"),),))
 
 
+def unheard() -> Request:
+    """Breaks whatever batch it is in."""
+    clip = AudioSegment(role="question", path="", sha256="", seconds=1.0)
+    return Request(system="", turns=((clip,),))
+
+
+def timed(
+    architecture: str, batches: list[list[Request]], folder: Path, **changes: Any
+) -> list[tuple[list[Reply], float]]:
+    chosen = option(f"tiny_{architecture}_vllm")
+    weights = opinionated(checkpoint(architecture), folder / "checkpoint")
+    return engine_replies(chosen, batches, folder, checkpoint={"path": str(weights)}, **changes)
+
+
 def engine(
     architecture: str, batches: list[list[Request]], folder: Path, **changes: Any
 ) -> list[list[Reply]]:
-    chosen = option(f"tiny_{architecture}_vllm")
-    at = {"checkpoint": {"path": str(checkpoint(architecture))}}
-    return engine_replies(chosen, batches, folder, **{**at, **changes})
+    return [replies for replies, _ in timed(architecture, batches, folder, **changes)]
 
 
 def by_transformers(architecture: str, batch: list[Request]) -> list[Reply]:
@@ -132,13 +144,14 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> list[list[Reply]]:
     again = [with_seed(five[0], seed) for seed in (7, 8, 7, 2**63 - 1)]
     # Three tokens each: 195 in all, and more than the context has.
     long, longer = (asked("qwen2_audio", 1.0, "A B C " * count, 9) for count in (50, 500))
-    batches = [five, [five[2], five[0]], [five[1]], again, [five[0], long, longer, five[1]]]
+    batches = [five, [five[2], five[0]], [five[1]], again]
+    batches += [[five[0], unheard()], [five[1]], [five[0], long, longer, five[1]]]
     folder = tmp_path_factory.mktemp("sampled")
     return engine("qwen2_audio", batches, folder, generation=SAMPLED, max_model_len=200)
 
 
 def test_a_sampled_reply_is_drawn_from_its_own_seed_alone(sampled: list[list[Reply]]) -> None:
-    together, turned, alone, (seven, eight, seven_again, huge), _ = sampled
+    together, turned, alone, (seven, eight, seven_again, huge), *_ = sampled
     assert said([*turned[::-1], *alone]) == [said(together)[i] for i in (0, 2, 1)]
     assert seven.text == seven_again.text != eight.text
     assert huge.failure is None
@@ -153,11 +166,26 @@ def test_a_prompt_that_leaves_a_reply_no_room_fails_alone(sampled: list[list[Rep
     assert "maximum context length is 200" in longer.failure.message
 
 
-def test_audio_is_padded_to_its_own_length(greedy: tuple[str, list[list[Reply]]]) -> None:
-    """The option says so; that the tokens are those of transformers says that nothing is lost by it."""
-    architecture, _ = greedy
-    fitted = option(f"tiny_{architecture}_vllm")["adapter"]["prompt_format"].get("fit_audio_window", False)
-    assert fitted == (architecture == "qwen2_5_omni")
+def test_a_batch_that_breaks_leaves_nothing_for_the_next(sampled: list[list[Reply]]) -> None:
+    together, *_, broken, after, _ = sampled
+    assert broken == []
+    assert said(after) == said(together[1:2])
+
+
+def test_audio_is_padded_to_its_own_length_not_to_five_minutes(tmp_path: Path) -> None:
+    """Qwen2.5-Omni's processor pads to 300 s: many times the work for the same tokens."""
+    batches = [[asked("qwen2_5_omni", 1 + i % 9, "Who?", seed + i) for i in range(8)] for seed in (0, 100)]
+    found = []
+    for fitted in (True, False):
+        (tmp_path / str(fitted)).mkdir()
+        prompt_format = {"fit_audio_window": fitted}
+        replies = timed("qwen2_5_omni", batches, tmp_path / str(fitted), prompt_format=prompt_format)
+        found.append(replies[1])
+    (ours, ours_s), (padded, padded_s) = found
+    print(f"padding to 300 s: {padded_s / ours_s:.1f} times as long")
+    assert said(ours) == said(padded)
+    assert padded_s > 3 * ours_s
+    assert option("tiny_qwen2_5_omni_vllm")["adapter"]["prompt_format"] == {"fit_audio_window": True}
 
 
 def test_a_wrong_prompt_format_ends_the_loading(tmp_path: Path) -> None:

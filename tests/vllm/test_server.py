@@ -15,7 +15,7 @@ import pytest
 from farm.types import AudioSegment, Request
 from models.openai_server import OpenAIServer
 from tests.models.tiny import adapter, asked, checkpoint, option
-from tests.vllm.environment import PYTHON, variables
+from tests.vllm.environment import PYTHON, opinionated, variables
 
 ARCHITECTURE = "audio_flamingo3"
 STARTS_WITHIN_S = 180
@@ -28,8 +28,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("server")
     settings = {
-        "--model": str(checkpoint(ARCHITECTURE)),
+        "--model": str(opinionated(checkpoint(ARCHITECTURE), folder / "checkpoint")),
         "--served-model-name": "tiny",
         "--host": "127.0.0.1",
         "--port": str(port),
@@ -39,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "--generation-config": "vllm",
     }
     command = [PYTHON, "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
-    log = tmp_path_factory.mktemp("server") / "log"
+    log = folder / "log"
     with log.open("w") as file:
         process = subprocess.Popen(
             [*command, *(part for pair in settings.items() for part in pair)],
