@@ -108,7 +108,7 @@ def settings(name: str, arguments: Sequence[str]) -> dict[str, Any]:
     base = OmegaConf.load(ROOT / "conf" / f"{name}.yaml")
     given = [argument.partition("=") for argument in arguments]
     if wrong := [f"{key}{sign}{value}" for key, sign, value in given if not sign or key not in base]:
-        raise ValueError(f"{', '.join(wrong)}: settings are {', '.join(f'{key}=...' for key in base)}")
+        raise ValueError(f"{', '.join(wrong)}: settings are {', '.join(f'{key!s}=...' for key in base)}")
     merged = OmegaConf.merge(base, OmegaConf.from_dotlist(list(arguments)))
     assert isinstance(merged, DictConfig)
     return plain(merged)
