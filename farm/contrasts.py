@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -179,13 +180,21 @@ def flip_p(sides: Floats) -> float | None:
 
 def _signs(units: int) -> Iterable[Floats]:
     """Blocks of shape (flips, units): 1 where a unit's sides change places."""
-    if units <= EXACT_UNITS:
-        yield ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+    if max(FLIPS, 2**EXACT_UNITS) * units <= statistics.CACHED_CELLS:
+        yield _all_signs(units)
         return
     generator = np.random.default_rng(SEED)
     rows = max(1, statistics.CACHED_CELLS // units)
     for start in range(0, FLIPS, rows):
         yield generator.integers(0, 2, size=(min(rows, FLIPS - start), units)).astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _all_signs(units: int) -> Floats:
+    """Kept, because contrasts of one family mostly have the same number of units."""
+    if units <= EXACT_UNITS:
+        return ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+    return np.random.default_rng(SEED).integers(0, 2, size=(FLIPS, units)).astype(np.float64)
 
 
 def _differences(sides: Floats, signs: Floats) -> Floats:
