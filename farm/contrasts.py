@@ -193,7 +193,8 @@ def _signs(units: int) -> Iterable[Floats]:
 def _all_signs(units: int) -> Floats:
     """Kept, because contrasts of one family mostly have the same number of units."""
     if units <= EXACT_UNITS:
-        return ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+        every: Floats = ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+        return every
     return np.random.default_rng(SEED).integers(0, 2, size=(FLIPS, units)).astype(np.float64)
 
 
