@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-RECIPE = "3"
+RECIPE = "4"
 """Raised with every change to a builder: older folders are then built anew."""
 
 ARCHITECTURES = (

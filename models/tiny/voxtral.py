@@ -1,4 +1,7 @@
-"""Voxtral, shrunk: `VoxtralForConditionalGeneration` with a tekken tokenizer of 256 bytes and 40 special tokens."""
+"""Voxtral, shrunk: `VoxtralForConditionalGeneration` with a tekken tokenizer of 256 bytes and 40 special tokens.
+
+In Hugging Face's format and in Mistral's, as the published checkpoints are.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from models.saving import save
+from models.tiny import mistral_format
 from models.tiny.common import HEAD_DIM, drawn_from, redraw, whisper_features
 
 SPECIALS = {
@@ -59,6 +63,7 @@ def build(folder: Path) -> None:
     model.generation_config.update(bos_token_id=1, eos_token_id=2, pad_token_id=11)
     save(model, folder)
     processor.save_pretrained(folder)
+    mistral_format.write(folder)
 
 
 def _tekken() -> dict[str, Any]:

@@ -104,3 +104,15 @@ def test_saving_changes_names_alone_in_every_shard(tmp_path: Path) -> None:
     assert not report["missing_keys"] and not report["unexpected_keys"]
     state = again.state_dict()
     assert all(bool((state[name] == weight).all()) for name, weight in model.state_dict().items())
+
+
+def test_voxtral_has_mistrals_format_beside_hugging_faces(tmp_path: Path) -> None:
+    """Same weights under other names, rotary pairs side by side: `tests/vllm` has both answer alike."""
+    make("voxtral", tmp_path / "made")
+    ours = safe_open(tmp_path / "made" / "model.safetensors", "pt")
+    theirs = safe_open(tmp_path / "made" / "consolidated.safetensors", "pt")
+    assert len(theirs.keys()) == len(ours.keys()) and "layers.1.attention.wq.weight" in theirs.keys()
+    query = ours.get_tensor("language_model.model.layers.1.self_attn.q_proj.weight")
+    half = query.shape[0] // 4
+    paired = theirs.get_tensor("layers.1.attention.wq.weight")
+    assert bool((paired[0] == query[0]).all()) and bool((paired[1] == query[half]).all())

@@ -1,5 +1,6 @@
 """vLLM in a worker's environment, for real: its greedy tokens are transformers' own, item by item."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ ARCHITECTURES = {
     "qwen2_audio": "tiny_qwen2_audio",
     "audio_flamingo3": "tiny_audio_flamingo3",
     "qwen2_5_omni": "tiny_qwen2_5_omni_text",
+    "voxtral": "tiny_voxtral",
 }
 """Architecture -> the option that has transformers write the same."""
 GREEDY = {"max_new_tokens": 12, "do_sample": False}
@@ -34,17 +36,17 @@ def requests(architecture: str) -> list[Request]:
 
 def two_clips(architecture: str) -> Request:
     first, second = asked(architecture, 1.0, "And this?", 6), asked(architecture, 2.0, "Who?", 7)
-    return Request(system="", turns=(first.turns[0] + second.turns[0],))
+    return replace(first, turns=(first.turns[0] + second.turns[0],))
 
 
 def marked(architecture: str) -> Request:
     """A text that holds what stands for audio."""
-    marker = "<sound>" if architecture == "audio_flamingo3" else "<|AUDIO|>"
+    marker = {"audio_flamingo3": "<sound>", "voxtral": "[AUDIO]"}.get(architecture, "<|AUDIO|>")
     return asked(architecture, 1.0, f"{marker} is what?", 8)
 
 
-def text_alone() -> Request:
-    return Request(system="", turns=((TextSegment(role="question", text="Who?"),),))
+def text_alone(architecture: str) -> Request:
+    return replace(asked(architecture, 1.0, "", 1), turns=((TextSegment(role="question", text="Who?"),),))
 
 
 def unheard() -> Request:
@@ -93,7 +95,7 @@ def greedy(
     architecture = str(request.param)
     five = requests(architecture)
     batches = [five, [five[i] for i in ORDER], *([one] for one in five)]
-    batches += [[two_clips(architecture), text_alone(), marked(architecture), five[0]]]
+    batches += [[two_clips(architecture), text_alone(architecture), marked(architecture), five[0]]]
     return architecture, engine(architecture, batches, tmp_path_factory.mktemp("engine"), generation=GREEDY)
 
 
@@ -112,7 +114,7 @@ def test_a_reply_does_not_depend_on_its_batch(greedy: tuple[str, list[list[Reply
 
 def test_no_clip_is_answered_as_by_transformers(greedy: tuple[str, list[list[Reply]]]) -> None:
     architecture, replies = greedy
-    assert said([replies[-1][1]]) == said(by_transformers(architecture, [text_alone()]))
+    assert said([replies[-1][1]]) == said(by_transformers(architecture, [text_alone(architecture)]))
 
 
 def test_several_clips_are_heard_as_by_transformers_or_refused(greedy: tuple[str, list[list[Reply]]]) -> None:
