@@ -1,7 +1,7 @@
 """Which checkpoints there are to test: of a local folder, a hub branch, or an MLflow registered model.
 
-Invariant: a checkpoint is known by its bytes (a folder's SHA-256) or its commit, never by its name, size or date; a folder
-counts only when it is whole and has been quiet for a while. Nothing here loads a model or writes anything.
+Invariant: a checkpoint is known by its bytes (a folder's SHA-256) or its commit, never by its name, size or date; a
+folder counts only when it is whole and has been quiet for a while. Nothing here loads a model or writes anything.
 """
 
 from __future__ import annotations
