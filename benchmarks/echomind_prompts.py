@@ -1,7 +1,8 @@
-"""The instructions of EchoMind's conversation task in three strengths.
+"""The instructions of EchoMind's tasks; those of the conversation in three strengths.
 
-Invariant: these strings are the benchmark's protocol, so they stay as published, to the letter. Paper and released code
-disagree about them, so there are two sets; the text chosen is part of every trial's identity.
+Invariant: these strings are the benchmark's protocol, so they stay as published, to the letter (a typing error and the
+space before a line's end too). Paper and released code disagree about the conversation, so there are two sets; the text
+chosen is part of every trial's identity. The texts of the arm `cue` are ours and no part of the publication.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from farm.types import Instruction, Wording
+
+Strength = Literal["zero", "basic", "enhanced", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +25,39 @@ class PromptSet:
     """P2."""
     enhanced: Mapping[str, str]
     """P3, by the coarse dimension of the script's vocal attribute."""
+    introduces: bool = False
+    """Whether the first line says who the assistant is: a model with a default system prompt is told that instead."""
 
-    def template(self, strength: Literal["zero", "basic", "enhanced"], coarse: str) -> str:
-        """The text of one strength for one kind of script; empty for `zero`."""
+    def template(self, strength: Strength, coarse: str, wording: Wording) -> str:
+        """The text of one strength for one kind of script; empty for `zero`.
+
+        Raises:
+            ValueError: there is no such strength here.
+        """
+        if strength == "own":
+            raise ValueError(
+                "a prompt of strength own needs its text, `system`; there are zero, basic, enhanced"
+            )
         if strength == "zero":
             return ""
-        return self.basic if strength == "basic" else self.enhanced[coarse]
+        return self._worded(self.basic if strength == "basic" else self.enhanced[coarse], wording)
 
-    def templates(self, strength: Literal["zero", "basic", "enhanced"]) -> str:
+    def templates(self, strength: Strength, wording: Wording) -> str:
         """All texts of one strength, as one string that changes when one of them does."""
         if strength == "enhanced":
-            return "\n\n".join(f"{coarse}:\n{text}" for coarse, text in self.enhanced.items())
-        return self.template(strength, "")
+            texts = {coarse: self.template(strength, coarse, wording) for coarse in self.enhanced}
+            return "\n\n".join(f"{coarse}:\n{text}" for coarse, text in texts.items())
+        return self.template(strength, "", wording)
+
+    def _worded(self, text: str, wording: Wording) -> str:
+        if not self.introduces or wording.default_system is None:
+            return text
+        return f"{escaped(wording.default_system)}\n{text.split(chr(10), 1)[1]}"
+
+
+def escaped(text: str) -> str:
+    """The text as a template that says just this."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 _ASSISTANT = "You are a helpful assistant.\nThe current topic/scenario is: {topic}.\n"
@@ -54,6 +80,7 @@ PROMPT_SETS: Mapping[str, PromptSet] = MappingProxyType(
                 "environment": f"{_ASSISTANT}{_ONE_TURN}, considering both the spoken content and any background "
                 "sounds present.",
             },
+            introduces=True,
         ),
         "echomind_paper": PromptSet(
             basic=f"{_CONCISE}.",
@@ -67,6 +94,56 @@ PROMPT_SETS: Mapping[str, PromptSet] = MappingProxyType(
         ),
     }
 )
-"""`echomind_code`: the released runner, src/eval-slm/eval_response_main.py of hlt-cuhksz/EchoMind; what it puts in
-their place for Qwen2.5-Omni and EchoX is those models' matter. `echomind_paper`: the wording of arXiv 2510.22758,
-section "Prompts Setup", which quotes of P2 only "provide a direct and concise response"."""
+"""`echomind_code`: the released runner, src/eval-slm/eval_response_main.py of hlt-cuhksz/EchoMind (for Qwen2.5-Omni it
+puts that model's default in the place of the first line). `echomind_paper`: the wording of arXiv 2510.22758, section
+"Prompts Setup", which quotes of P2 only "provide a direct and concise response"."""
+
+_HELPFUL = "You are a helpful assistant."
+_TRANSCRIBE = Instruction(
+    system="\nYou task is to listen to the audio snippet carefully and answer the user's question.",
+    user="Please transcribe the speech in the input audio into text.",
+)
+_CHOOSE = (
+    "\nYour task is to determine the correct answer to a multiple-choice question based on an audio clip. Analyze the "
+    "audio and select the most accurate answer (A, B, C, or D) without additional explanation."
+    "\nPlease provide your answer in the format: 'The answer is: [A/B/C/D]'."
+)
+
+
+def transcribe(wording: Wording) -> Instruction:
+    """What a model is asked for a transcript with: its own way where it has one (eval_asr_main.py does so too)."""
+    if wording.transcribe is not None:
+        return wording.transcribe
+    return Instruction(system=_introduced(wording) + (_TRANSCRIBE.system or ""), user=_TRANSCRIBE.user)
+
+
+def choose(wording: Wording) -> str:
+    """The system prompt of the multiple-choice tasks (eval_mcq_main.py), "A, B, C, or D" for two options too."""
+    return _introduced(wording) + _CHOOSE
+
+
+def question_text(question: str, options_text: str) -> str:
+    """A multiple-choice question as the model reads it."""
+    return f"\nQuestion: {question}\nOptions:\n{options_text}"
+
+
+def _introduced(wording: Wording) -> str:
+    return f"{wording.default_system or _HELPFUL} "
+
+
+ORACLE: Mapping[str, str] = MappingProxyType(
+    {
+        "speaker": "Note on the recording, known for certain: the voice tells this of the speaker: {cue}.",
+        "paralinguistic": "Note on the recording, known for certain: the speaker's voice has this quality: {cue}.",
+        "environment": "Note on the recording, known for certain: behind the speech there is this: {cue}.",
+        "none": "Note on the recording, known for certain: the voice is neutral, and nothing is heard behind it.",
+    }
+)
+"""The arm cue=oracle: the cue of the voice that is heard, told beside the audio. EchoMind reports such an upper bound
+(Table 7) and does not say how the cue was put: these words are SpeechFarm's own, by coarse dimension; `none` is for a
+voice without a cue."""
+
+
+def oracle(coarse: str, cue: str | None) -> str:
+    """The note on one recording; a cue of None is a voice without one."""
+    return ORACLE["none"] if cue is None else ORACLE[coarse].format(cue=cue)

@@ -76,7 +76,7 @@ def read_scripts(path: Path, sources: Sequence[Source], voices: Sequence[Voice])
     problems += _unknown_labels(read)
     problems += _without_recording(path, scripts, voices)
     if problems:
-        raise ValueError(_listed(f"EchoMind data in {path}", problems))
+        raise ValueError(listed(f"EchoMind data in {path}", problems))
     return scripts
 
 
@@ -162,8 +162,9 @@ def _without_recording(path: Path, scripts: Iterable[Script], voices: Sequence[V
                 yield f"{os.path.relpath(recording, path)}: no such file"
 
 
-def _listed(subject: str, problems: Sequence[str]) -> str:
-    shown = [f"  {problem}" for problem in problems[:PROBLEMS_SHOWN]]
+def listed(subject: str, problems: Sequence[str], most: int = PROBLEMS_SHOWN) -> str:
+    """All that is wrong as one message, the beginning of a long list and its length."""
+    shown = [f"  {problem}" for problem in problems[:most]]
     rest = len(problems) - len(shown)
     more = [f"  and {rest} more"] if rest else []
     count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"

@@ -2,7 +2,8 @@
 
 Invariant: no trial leaves a denominator unseen. A rate counts a failed or unparsed trial as not correct; a mean is
 over scored trials and carries the share of planned trials that it rests on; a metric without any score has no value,
-never 0, and says why. Speech of people and of synthesisers is never pooled into one summary.
+never 0, and says why. Speech of people and of synthesisers, and what a script is spoken with (its cue, another one,
+none), are never pooled into one summary: a cell's headline is over the speech that has the cue.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from farm.types import MetricSpec
 COVERAGE_FLOOR = 0.95
 """Below this share of planned trials no verdict is drawn from a metric."""
 VOICE_SOURCE = "voice_source"
-"""The factor whose levels (human, synthetic) are never pooled."""
+"""A factor whose levels (human, synthetic) are never pooled."""
+VOICE_STYLE = "voice_style"
+"""Another one (target, alternative, neutral)."""
+HEADLINE_STYLE = "target"
+"""The style that a metric's plain name is about."""
 REPLY_COLUMNS = (
     "trial_id", "attempt", "turn", "cell_id", "item_key", "unit", "factors", "repeat", "text", "speech_uri",
     "speech_seconds", "truncated", "seconds", "batch_size", "failure_kind", "failure_message",
@@ -73,13 +78,17 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSummary:
-    """A cell's metrics, of one voice source."""
+    """A cell's metrics, of one voice source and style."""
 
     record: CellRecord
     voice_source: str
     """`human`, `synthetic`; empty where the items do not say."""
+    voice_style: str
+    """`target`, `alternative`, `neutral`; empty where the items do not say."""
+    suffix: str
+    """What its metrics' names end in: `.human` beside another source, `.neutral` for a style that is no headline."""
     planned: int
-    """Trials planned; where a cell mixes voice sources, shared out by what ran of each."""
+    """Trials planned; where a cell mixes voices, shared out by what ran of each."""
     done: int
     """Trials with a reply."""
     failed: int
@@ -91,7 +100,7 @@ class CellSummary:
 
 
 def summarise(record: CellRecord, replies: pa.Table, scores: pa.Table) -> tuple[CellSummary, ...]:
-    """A cell's metrics, apart for each voice source: one summary, mostly.
+    """A cell's metrics, apart for each voice source and style, the headline first: one summary, mostly.
 
     Args:
         record: the cell's record.
@@ -100,30 +109,49 @@ def summarise(record: CellRecord, replies: pa.Table, scores: pa.Table) -> tuple[
     """
     rows = replies.to_pylist()
     by_trial = scores_by_trial(record, rows, scores.to_pylist())
-    sources: dict[str, list[Row]] = {}
+    voices: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        sources.setdefault(dict(row["factors"] or ()).get(VOICE_SOURCE, ""), []).append(row)
+        factors = dict(row["factors"] or ())
+        voices.setdefault((factors.get(VOICE_SOURCE, ""), factors.get(VOICE_STYLE, "")), []).append(row)
     planned = max(record.planned, len(rows))
+    several_sources = len({source for source, _ in voices}) > 1
     return tuple(
-        _summary(record, source, group, by_trial, round(planned * len(group) / len(rows)))
-        for source, group in sorted(sources.items())
-    ) or (_summary(record, "", [], {}, planned),)
+        _summary(
+            record,
+            voice,
+            _suffix(voice, several_sources),
+            group,
+            by_trial,
+            round(planned * len(group) / len(rows)),
+        )
+        for voice, group in sorted(voices.items(), key=lambda entry: _place(entry[0]))
+    ) or (_summary(record, ("", ""), "", [], {}, planned),)
+
+
+def _suffix(voice: tuple[str, str], several_sources: bool) -> str:
+    source, style = voice
+    shown = style not in ("", HEADLINE_STYLE)
+    return (f".{source or 'unknown'}" if several_sources else "") + (f".{style}" if shown else "")
+
+
+def _place(voice: tuple[str, str]) -> tuple[str, bool, str]:
+    source, style = voice
+    return source, style != HEADLINE_STYLE, style
 
 
 def cell_metrics(record: CellRecord, replies: pa.Table, scores: pa.Table) -> list[Metric]:
     """A cell's metrics under the names they have in MLflow.
 
-    `quality/utmos`, or `quality/utmos.human` beside `quality/utmos.synthetic` where the cell holds both voices.
+    `quality/utmos`; `quality/utmos.human` beside `quality/utmos.synthetic` where the cell holds both; and
+    `quality/utmos.neutral` for the speech without a cue.
     """
-    summaries = summarise(record, replies, scores)
-    return [metric for summary in summaries for metric in named(summary, apart=len(summaries) > 1)]
+    return [metric for summary in summarise(record, replies, scores) for metric in named(summary)]
 
 
-def named(summary: CellSummary, *, apart: bool) -> Iterator[Metric]:
-    """A summary's metrics, their names ending in the voice source where it stands beside another."""
-    suffix = f".{summary.voice_source or 'unknown'}" if apart else ""
+def named(summary: CellSummary) -> Iterator[Metric]:
+    """A summary's metrics, their names ending in what tells its voice from the headline's."""
     for metric in summary.metrics:
-        yield replace(metric, name=metric.name + suffix)
+        yield replace(metric, name=metric.name + summary.suffix)
 
 
 # --- which score counts ------------------------------------------------------------------------------------------
@@ -160,14 +188,21 @@ def _later(before: Row | None, score: Row) -> Row:
 
 
 def _summary(
-    record: CellRecord, source: str, rows: Sequence[Row], scores: Mapping[tuple[str, str], Row], planned: int
+    record: CellRecord,
+    voice: tuple[str, str],
+    suffix: str,
+    rows: Sequence[Row],
+    scores: Mapping[tuple[str, str], Row],
+    planned: int,
 ) -> CellSummary:
     answered = [row for row in rows if row["failure_kind"] is None]
     specs = [(scorer, spec) for scorer in record.scorers for spec in scorer.metrics]
     judged = [_of_scores(spec, rows, scores, planned) for _, spec in specs]
     return CellSummary(
         record=record,
-        voice_source=source,
+        voice_source=voice[0],
+        voice_style=voice[1],
+        suffix=suffix,
         planned=planned,
         done=len(answered),
         failed=len(rows) - len(answered),

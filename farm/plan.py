@@ -11,7 +11,19 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from farm import ids
-from farm.types import Cell, Condition, Item, ModelSpec, Prompt, Request, ScorerSpec, Task, Trial
+from farm.types import (
+    Cell,
+    Condition,
+    Item,
+    ModelSpec,
+    Prompt,
+    Request,
+    ScorerSpec,
+    Task,
+    Trial,
+    VariedTask,
+    Wording,
+)
 
 WINDOW = 256
 """Items that travel together through all cells: long enough to bucket by length, short enough that every cell shows
@@ -31,12 +43,23 @@ class Sweep:
     limit: int | None = None
     """Items a task at most."""
     replicate: str = ""
-    arms: tuple[Mapping[str, str], ...] = ({},)
+    arms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Arm -> its values, which cross like prompts (of the tasks that have it): `{"cue": ("none", "oracle")}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to ask all items of a task: cells that differ in model or condition alone share it."""
+
+    task: str
+    prompt: Prompt
+    arm: tuple[tuple[str, str], ...]
+    wording: Wording
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One item under one prompt: its request and the digest that enters the ids."""
+    """One item asked in one way: its request and the digest that enters the ids."""
 
     request: Request
     digest: bytes
@@ -60,8 +83,8 @@ class Plan:
     cells: tuple[Cell, ...]
     items: Mapping[str, tuple[Item, ...]]
     """Task -> its items, longest audio first, so that batches pad little and memory is tried early."""
-    asked: Mapping[tuple[str, str], tuple[Asked, ...]]
-    """(task, prompt) -> the items' requests, in the order of `items`."""
+    ways: Mapping[Way, tuple[Asked, ...]]
+    """The items' requests, in the order of `items`."""
     repeats: int
     replicate: str
     by_id: Mapping[str, Cell]
@@ -77,6 +100,10 @@ class Plan:
         """Number of trials of one cell."""
         return len(self.items[cell.task]) * self.repeats
 
+    def asked(self, cell: Cell) -> tuple[Asked, ...]:
+        """The requests of one cell, in the order of its task's items."""
+        return self.ways[_way(cell)]
+
     def item_of(self, trial: Trial) -> Item:
         """The item that a trial asks."""
         return self.by_key[self.by_id[trial.cell_id].task, trial.item_key]
@@ -84,7 +111,7 @@ class Plan:
     def trial_ids(self, cell: Cell) -> Iterator[str]:
         """Ids of one cell's trials."""
         trial_id = ids.TrialIds(cell, self.replicate).trial_id
-        for asked in self.asked[cell.task, cell.prompt.name]:
+        for asked in self.asked(cell):
             for repeat in range(self.repeats):
                 yield trial_id(asked.digest, repeat)
 
@@ -107,7 +134,7 @@ class Plan:
         self, cell: Cell, hasher: ids.TrialIds, start: int, progress: Progress, again: bool
     ) -> Iterator[Trial]:
         items = self.items[cell.task][start : start + WINDOW]
-        asked = self.asked[cell.task, cell.prompt.name][start : start + WINDOW]
+        asked = self.asked(cell)[start : start + WINDOW]
         for item, question in zip(items, asked, strict=True):
             for repeat in range(self.repeats):
                 trial_id = hasher.trial_id(question.digest, repeat)
@@ -140,24 +167,33 @@ def make(sweep: Sweep) -> Plan:
     """Plans a sweep.
 
     Raises:
-        ValueError: a task's data is wrong, has no items, or has two items with one key.
+        ValueError: a task's data is wrong, has no items, or has two items with one key; no task has an arm, or a value.
     """
+    _check_arms(sweep)
     items = {task.name: _items(task, sweep.limit) for task in sweep.tasks}
-    asked = {
-        (task.name, prompt.name): tuple(_asked(task, item, prompt) for item in items[task.name])
-        for task, prompt in product(sweep.tasks, sweep.prompts)
-    }
-    cells = tuple(
-        _cell(model, task, prompt, condition, arm)
-        for model, task, prompt, condition, arm in product(
-            sweep.models, sweep.tasks, sweep.prompts, sweep.conditions, sweep.arms
-        )
-    )
+    cells: list[Cell] = []
+    ways: dict[Way, tuple[Asked, ...]] = {}
+    for model, task in product(sweep.models, sweep.tasks):
+        for prompt, arm in product(_prompts(task, sweep), _arms(task, sweep)):
+            asked = task.varied(arm, model.wording) if isinstance(task, VariedTask) else task
+            of_way = [_cell(model, asked, prompt, condition, arm) for condition in sweep.conditions]
+            cells += of_way
+            if of_way and (way := _way(of_way[0])) not in ways:
+                ways[way] = tuple(_asked(asked, item, prompt) for item in items[task.name])
+    return _plan(sweep, tuple(cells), items, ways)
+
+
+def _plan(
+    sweep: Sweep,
+    cells: tuple[Cell, ...],
+    items: Mapping[str, tuple[Item, ...]],
+    ways: Mapping[Way, tuple[Asked, ...]],
+) -> Plan:
     return Plan(
         sweep_id=_sweep_id(cells, items, sweep),
         cells=cells,
         items=items,
-        asked=asked,
+        ways=ways,
         repeats=sweep.repeats,
         replicate=sweep.replicate,
         by_id={cell.cell_id: cell for cell in cells},
@@ -172,6 +208,34 @@ def _items(task: Task, limit: int | None) -> tuple[Item, ...]:
     if len({item.key for item in chosen}) < len(chosen):
         raise ValueError(f"{task.name}: two items share one key")
     return tuple(sorted(chosen, key=lambda item: -item.seconds))
+
+
+def _prompts(task: Task, sweep: Sweep) -> tuple[Prompt, ...]:
+    own = task.prompts if isinstance(task, VariedTask) else ()
+    return own or sweep.prompts
+
+
+def _arms(task: Task, sweep: Sweep) -> list[dict[str, str]]:
+    """Every combination of the arms that the task has, defaults left out."""
+    known = task.arms if isinstance(task, VariedTask) else {}
+    values = [[(name, value) for value in sweep.arms[name]] for name in known if name in sweep.arms]
+    return [{name: v for name, v in chosen if v != known[name][0]} for chosen in product(*values)]
+
+
+def _check_arms(sweep: Sweep) -> None:
+    known: dict[str, tuple[str, ...]] = {}
+    for task in sweep.tasks:
+        known |= task.arms if isinstance(task, VariedTask) else {}
+    for name, values in sweep.arms.items():
+        if name not in known:
+            offered = ", ".join(known) or "none"
+            raise ValueError(f"arms.{name}: of the chosen tasks none has it; there is {offered}")
+        if not values or not set(values) <= set(known[name]):
+            raise ValueError(f"arms.{name}={list(values)}: one or more of {', '.join(known[name])}")
+
+
+def _way(cell: Cell) -> Way:
+    return Way(cell.task, cell.prompt, tuple(sorted(cell.arm.items())), cell.model.wording)
 
 
 def _asked(task: Task, item: Item, prompt: Prompt) -> Asked:

@@ -12,7 +12,7 @@ from typing import Any
 
 from farm import ids
 from farm.plan import Plan
-from farm.types import Cell, Item, MetricSpec, Outcome, ScorerSpec, Trial
+from farm.types import Cell, Item, MetricSpec, Outcome, Request, ScorerSpec, TextSegment, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class CellRecord:
     checkpoint: str
     prompt: str
     prompt_example: str
-    """The prompt's full text for the cell's first item."""
+    """All text that the model is given with the cell's first item."""
     condition: str
     condition_parameters: Mapping[str, Any]
     arm: Mapping[str, str]
@@ -89,7 +89,7 @@ def cell_record(plan: Plan, cell: Cell, scorers: Sequence[ScorerSpec]) -> CellRe
         model=cell.model.name,
         checkpoint=cell.model.checkpoint,
         prompt=cell.prompt.name,
-        prompt_example=plan.asked[cell.task, cell.prompt.name][0].request.system or "",
+        prompt_example=prompt_example(plan.asked(cell)[0].request),
         condition=cell.condition.name,
         condition_parameters=condition_parameters(cell.condition.chain),
         arm=dict(cell.arm),
@@ -104,6 +104,12 @@ def cell_record(plan: Plan, cell: Cell, scorers: Sequence[ScorerSpec]) -> CellRe
             if s.scores(cell.task)
         ),
     )
+
+
+def prompt_example(request: Request) -> str:
+    """All text of a request: its system prompt, then the texts of its turns."""
+    texts = [s.text for turn in request.turns for s in turn if isinstance(s, TextSegment)]
+    return "\n\n".join(text for text in (request.system or "", *texts) if text)
 
 
 def condition_parameters(chain: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,8 @@ class Prompt:
 
     name: str
     """`p1`."""
-    strength: Literal["zero", "basic", "enhanced"]
+    strength: Literal["zero", "basic", "enhanced", "own"]
+    """`own`: a task that is asked in one way of its own, whatever prompts a sweep chooses."""
     system: str | None = None
     """A template of the user's own that replaces the benchmark's text; `{topic}` and other factors are filled in."""
 
@@ -136,6 +137,24 @@ class Capabilities:
     """Longer input is an `input_error`, never cut silently."""
     multi_turn: bool = False
     duplex: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """A system prompt and a text beside the audio, each of which may be missing."""
+
+    system: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """Words that a benchmark leaves to the model, from its YAML; a request's text has them, so they are in the ids."""
+
+    default_system: str | None = None
+    """The system prompt that it was trained with: stands where a benchmark would say "You are a helpful assistant."."""
+    transcribe: Instruction | None = None
+    """How it is asked for a transcript, where it has a way of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +193,7 @@ class ModelSpec:
     identity: Mapping[str, Any]
     """The adapter tree with paths replaced by fingerprints: what of the model enters a trial id."""
     capabilities: Capabilities
+    wording: Wording = field(default_factory=Wording)
     workers: WorkerOptions = field(default_factory=WorkerOptions)
 
     @property
@@ -394,4 +414,18 @@ class Task(Protocol):
 
     def request(self, item: Item, prompt: Prompt) -> Request:
         """The item's stimulus with the prompt's full text; audio not yet heard."""
+        ...
+
+
+@runtime_checkable
+class VariedTask(Protocol):
+    """A task that is also asked in other ways than its prompts say; what it lacks of this, every other task lacks."""
+
+    prompts: tuple[Prompt, ...]
+    """Its own, which stand for all that a sweep chooses; empty: those of the sweep."""
+    arms: Mapping[str, tuple[str, ...]]
+    """What else may be varied -> its values, the default first: `{"cue": ("none", "oracle")}`."""
+
+    def varied(self, arm: Mapping[str, str], wording: Wording) -> Task:
+        """The task under one arm (defaults left out), worded for one model."""
         ...

@@ -23,11 +23,13 @@ from farm.plan import Sweep
 from farm.types import (
     Capabilities,
     Condition,
+    Instruction,
     MetricSpec,
     ModelSpec,
     Prompt,
     ScorerSpec,
     Task,
+    Wording,
     WorkerOptions,
 )
 from jobs.checks import arguments, build, environment
@@ -84,6 +86,7 @@ def sweep(config: DictConfig) -> Sweep:
     judged = _collect(problems, by_judge, chosen.get("scorers", {}), chosen.get("judges", {})) or {}
     scorers = _options(problems, scorer_spec, judged)
     chosen_tasks = _collect(problems, tasks, chosen)
+    chosen_arms = _collect(problems, arms, chosen.get("arms", {}))
     if problems:
         raise ValueError("\n".join(problems))
     return Sweep(
@@ -95,6 +98,7 @@ def sweep(config: DictConfig) -> Sweep:
         repeats=chosen["repeats"],
         limit=chosen["limit"],
         replicate=chosen["replicate"],
+        arms=chosen_arms or {},
     )
 
 
@@ -174,7 +178,8 @@ def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
     workers = _collect(problems, build, WorkerOptions, option.get("workers", {}), f"{where}: workers")
     problems += arguments(adapter, where) if versions is not None else []
     problems += environment(workers, where) if workers is not None else []
-    if problems or versions is None or capabilities is None or workers is None:
+    worded = _collect(problems, wording, option.get("wording", {}), where)
+    if problems or versions is None or capabilities is None or worded is None or workers is None:
         raise ValueError("\n".join(problems))
     if capabilities.system_prompt != "native":
         identity["system_prompt"] = capabilities.system_prompt
@@ -185,8 +190,23 @@ def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
         versions=versions,
         identity=identity,
         capabilities=capabilities,
+        wording=worded,
         workers=workers,
     )
+
+
+def wording(option: Mapping[str, Any], where: str) -> Wording:
+    """How a model is addressed: `default_system`, and `transcribe` with `system` and `user`."""
+    values = dict(option)
+    if values.get("transcribe") is not None:
+        values["transcribe"] = build(Instruction, values["transcribe"], f"{where}: wording.transcribe")
+    return build(Wording, values, f"{where}: wording")
+
+
+def arms(option: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What else is varied: `{"cue": ("none", "oracle")}`; a single value may stand without brackets."""
+    lists = {name: value if isinstance(value, list) else [value] for name, value in option.items()}
+    return {name: tuple(map(str, dict.fromkeys(values))) for name, values in lists.items()}
 
 
 def condition(name: str, option: Mapping[str, Any]) -> Condition:

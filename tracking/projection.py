@@ -93,6 +93,6 @@ def _show(
 ) -> None:
     record = summaries[0].record
     rows = samples.item_rows(record, replies, scores)
-    metrics = [metric for s in summaries for metric in named(s, apart=len(summaries) > 1)]
+    metrics = [metric for s in summaries for metric in named(s)]
     speech = samples.worst_speech(record, rows, tracker.worst_samples, store.get)
     tracker.finish_cell(record, metrics, rows, speech)

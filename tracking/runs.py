@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -132,12 +131,10 @@ def _headline(record: CellRecord) -> list[str]:
 
 def _headlines(summaries: Sequence[CellSummary]) -> Iterator[str]:
     """The headline metrics of each scorer, by the names of the runs."""
-    voices = Counter(s.record.cell_id for s in summaries)
     for summary in summaries:
         wanted = set(_headline(summary.record))
-        apart = voices[summary.record.cell_id] > 1
         shown = replace(summary, metrics=tuple(m for m in summary.metrics if m.name in wanted))
-        yield from (metric.name for metric in named(shown, apart=apart))
+        yield from (metric.name for metric in named(shown))
 
 
 def _configuration(sweep_record: Mapping[str, Any]) -> dict[str, bytes]:

@@ -151,3 +151,33 @@ def test_human_and_synthetic_voices_are_summed_up_apart() -> None:
     found = metrics(replies, scores, planned=2)
     assert found[f"{MOS}.human"].value == 4.0
     assert MOS not in found
+
+
+def test_speech_with_another_cue_or_none_is_no_part_of_the_headline() -> None:
+    styles = {"t1": "neutral", "t2": "target", "t3": "alternative"}
+    replies = [reply(t, f"i{t}", "u", factors={"voice_style": style}) for t, style in styles.items()]
+    scores = [score("t1", value=1.0), score("t2", value=4.0), score("t3", value=2.0)]
+    found = metrics(replies, scores, planned=3)
+    values = [found[name].value for name in (MOS, f"{MOS}.alternative", f"{MOS}.neutral")]
+    assert values == [4.0, 2.0, 1.0]
+    summaries = summarise(record(planned=3), replies_table(replies), scores_table(scores))
+    assert [s.voice_style for s in summaries] == ["target", "alternative", "neutral"]
+    assert all(s.metric(MOS).coverage == 1.0 for s in summaries)  # type: ignore[union-attr]
+
+
+def test_a_cell_that_heard_only_neutral_speech_has_no_headline() -> None:
+    found = metrics(
+        [reply("t1", "a", "u", factors={"voice_style": "neutral"})], [score("t1", value=1.0)], planned=1
+    )
+    assert f"{MOS}.neutral" in found and MOS not in found
+
+
+def test_sources_and_styles_are_told_apart_together() -> None:
+    factors = [
+        {"voice_source": s, "voice_style": v} for s in ("human", "synthetic") for v in ("target", "neutral")
+    ]
+    replies = [reply(f"t{n}", f"i{n}", "u", factors=f) for n, f in enumerate(factors)]
+    scores = [score(f"t{n}", value=float(n)) for n in range(4)]
+    found = metrics(replies, scores, planned=4)
+    names = [f"{MOS}.human", f"{MOS}.human.neutral", f"{MOS}.synthetic", f"{MOS}.synthetic.neutral"]
+    assert [found[name].value for name in names] == [0.0, 1.0, 2.0, 3.0]

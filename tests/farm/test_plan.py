@@ -2,8 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -19,6 +19,7 @@ from farm.types import (
     Request,
     Stimulus,
     TextSegment,
+    Wording,
 )
 
 CLEAN = Condition(name="clean", chain=())
@@ -148,7 +149,6 @@ def test_a_larger_sweep_only_adds_trials(more: dict[str, object]) -> None:
         ({"models": (replace(model(), versions={"m": "2"}),)}, False),
         ({"models": (replace(model(), identity={"_target_": "m", "temperature": 0.8}),)}, False),
         ({"replicate": "canary"}, False),
-        ({"arms": ({"cue": "oracle"},)}, False),
     ],
 )
 def test_a_trial_id_changes_with_what_is_asked_and_not_with_gold(
@@ -205,3 +205,79 @@ def test_a_task_without_items_or_with_a_doubled_key_is_refused() -> None:
 def test_limit_takes_the_first_items_of_a_task() -> None:
     plan = planning.make(sweep(limit=2))
     assert {i.key for i in plan.items["bench.task"]} == {"a", "b"}
+
+
+@dataclass(frozen=True)
+class Varied(Questions):
+    """A task with an arm, words left to the model, and perhaps a prompt of its own."""
+
+    prompts: tuple[Prompt, ...] = ()
+    arms: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"cue": ("none", "oracle")})
+    cue: str = ""
+    voice: str = ""
+
+    def varied(self, arm: Mapping[str, str], wording: Wording) -> "Varied":
+        return replace(self, cue=arm.get("cue", ""), voice=wording.default_system or "")
+
+    def request(self, item: Item, prompt: Prompt) -> Request:
+        return Request(system=f"{prompt.name} {self.voice} {self.cue}", turns=item.stimulus.turns)
+
+
+ABC = tuple(item(k) for k in "abc")
+OWN = Prompt(name="own", strength="own")
+
+
+def test_an_arm_crosses_like_a_prompt_and_its_default_is_left_out() -> None:
+    plan = planning.make(sweep(tasks=(Varied(ABC),), arms={"cue": ("none", "oracle")}))
+    assert [dict(cell.arm) for cell in plan.cells if cell.prompt == P1 and cell.condition == CLEAN] == [
+        {},
+        {"cue": "oracle"},
+    ]
+    assert len(plan.cells) == 8
+    systems = {(c.prompt.name, *c.arm.values()): plan.asked(c)[0].request.system for c in plan.cells}
+    assert systems["p1",] == "p1  " and systems["p1", "oracle"] == "p1  oracle"
+
+
+def test_an_arm_at_its_default_changes_no_id_and_another_value_only_adds_trials() -> None:
+    without = set(all_ids(sweep(tasks=(Varied(ABC),))))
+    assert set(all_ids(sweep(tasks=(Varied(ABC),), arms={"cue": ("none",)}))) == without
+    both = set(all_ids(sweep(tasks=(Varied(ABC),), arms={"cue": ("none", "oracle")})))
+    assert without < both and len(both) == 2 * len(without)
+
+
+def test_a_task_without_an_arm_does_not_cross_it() -> None:
+    tasks = Varied(ABC), Questions(ABC, name="bench.plain")
+    plan = planning.make(sweep(tasks=tasks, arms={"cue": ("none", "oracle")}))
+    assert [len([c for c in plan.cells if c.task == t.name]) for t in tasks] == [8, 4]
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ({"queue": ("oracle",)}, "arms.queue: of the chosen tasks none has it; there is cue"),
+        ({"cue": ("orakel",)}, "arms.cue=.*one or more of none, oracle"),
+        ({"cue": ()}, "arms.cue=.*one or more of none, oracle"),
+    ],
+)
+def test_an_arm_that_no_task_has_is_refused_with_those_there_are(
+    arms: dict[str, tuple[str, ...]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        planning.make(sweep(tasks=(Varied(ABC),), arms=arms))
+
+
+def test_a_task_with_a_prompt_of_its_own_does_not_cross_the_sweeps() -> None:
+    own = Varied(ABC, name="bench.own", prompts=(OWN,))
+    plan = planning.make(sweep(tasks=(Questions(ABC), own)))
+    prompts = {
+        task: {c.prompt.name for c in plan.cells if c.task == task} for task in ("bench.task", "bench.own")
+    }
+    assert prompts == {"bench.task": {"p1", "p2"}, "bench.own": {"own"}}
+    assert plan.trials == 4 * 3 * 2 + 2 * 3 * 2
+
+
+def test_each_model_is_asked_in_its_own_words() -> None:
+    worded = replace(model("qwen", "d" * 64), wording=Wording(default_system="You are Qwen."))
+    plan = planning.make(sweep(models=(model(), worded), tasks=(Varied(ABC),)))
+    asked = {cell.model.name: plan.asked(cell)[0].request.system for cell in plan.cells if cell.prompt == P1}
+    assert asked == {"model": "p1  ", "qwen": "p1 You are Qwen. "}

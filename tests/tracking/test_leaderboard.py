@@ -94,3 +94,27 @@ def test_metrics_that_say_so_stand_beside_the_first_of_their_scorer() -> None:
     text = printed(summaries(TWO[:1], [score("t1", ACCURACY, 1.0), *chance], planned=1, scorers=(choice,)))
     assert "choice/accuracy" in text and "choice/chance" in text and "0.25" in text
     assert "choice/hidden" not in text
+
+
+def test_each_task_has_a_table_with_its_own_metrics() -> None:
+    mos, choice = record().scorers[:2]
+    talk = summaries(TWO, [score("t1", value=2.0), score("t2", value=4.0)], planned=2, scorers=(mos,))
+    quiz = summaries(TWO, [score("t1", ACCURACY, 1.0)], planned=2, scorers=(choice,), task="toybench.quiz")
+    text = printed([*talk, *quiz])
+    first, second = text.split("toybench.quiz\n")
+    assert first.startswith("toybench.talk") and MOS in first and ACCURACY not in first
+    assert ACCURACY in second and MOS not in second
+    lines = leaderboard.rows([*talk, *quiz])
+    assert "**toybench.quiz**" in leaderboard.markdown(lines)
+    by_task = {row["task"]: row for row in csv.DictReader(io.StringIO(leaderboard.csv_text(lines)))}
+    assert by_task["toybench.talk"][MOS] == "3.0" and by_task["toybench.quiz"][MOS] == ""
+
+
+def test_voice_styles_stand_on_lines_of_their_own() -> None:
+    replies = [
+        reply(f"t{n}", f"i{n}", "u", factors={"voice_style": s}) for n, s in enumerate(("neutral", "target"))
+    ]
+    text = printed(summaries(replies, [score("t0", value=1.0), score("t1", value=4.0)], planned=2))
+    target, neutral = text.splitlines()[1:3]
+    assert "target" in target and "4.00" in target
+    assert "neutral" in neutral and "1.00" in neutral
