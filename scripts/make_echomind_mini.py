@@ -1,7 +1,8 @@
 """Makes data/echomind_mini/, a small item set in EchoMind's layout: `python scripts/make_echomind_mini.py`.
 
 Needs the extra `[tts]` and Kokoro's weights (`python scripts/fetch_demo_weights.py --only kokoro`). Sentences, voices
-and replies are in data/echomind_mini/recipe.yaml; sounds behind the speech come from background_sounds.py.
+and replies are in data/echomind_mini/recipe.yaml; sounds behind the speech come from background_sounds.py, questions
+from echomind_mini_questions.py.
 
 Invariant: nothing but the recipe and the weights goes in. On one machine two runs write the same bytes; another CPU may
 round the synthesiser's sums differently, which changes low bits and nothing that is heard.
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import yaml
 from background_sounds import RATE_HZ, SOUNDS, Samples, chatter
+from echomind_mini_questions import questions
 
 from audio import active_rms, resample
 from benchmarks.echomind_attributes import ATTRIBUTES
@@ -161,7 +163,7 @@ def _is_spoken(script: Mapping[str, Any], voice: Voice) -> bool:
 
 
 def make(recipe: Sequence[Mapping[str, Any]], speaking: Speaking, folder: Path) -> None:
-    """Writes `data_synthesis/` anew."""
+    """Writes `data_synthesis/` anew: recordings, index, questions."""
     shutil.rmtree(folder / "data_synthesis", ignore_errors=True)
     crowd = [speaking(text, speaker, 1.0) for speaker, text in CROWD.items()]
     records = []
@@ -174,8 +176,25 @@ def make(recipe: Sequence[Mapping[str, Any]], speaking: Speaking, folder: Path) 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(wav(samples, FileFormat(**script[voice].get("file", {}))))
             print(f"{len(samples) / RATE_HZ:5.1f} s  {path.relative_to(folder)}")
-    index = folder / "data_synthesis" / "script_info_synthesis.json"
-    index.write_text(json.dumps(records, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    _write(folder / "data_synthesis" / "script_info_synthesis.json", records)
+    write_questions(recipe, folder)
+
+
+def write_questions(recipe: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Writes `data_synthesis/MCQ/` anew; needs no weights."""
+    files = {
+        (number, voice): file_name(script, f"id_{number + 1}", voice)
+        for number, script in enumerate(recipe)
+        for voice in VOICES
+        if _is_spoken(script, voice)
+    }
+    for level, entries in questions(recipe, files).items():
+        _write(folder / "data_synthesis" / "MCQ" / f"{level}.json", entries)
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -183,9 +202,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the small EchoMind-like item set anew.")
     parser.add_argument("--weights", type=Path, default=ROOT / "weights" / "kokoro", help="Kokoro's folder")
     parser.add_argument("--to", type=Path, default=ROOT / "data" / "echomind_mini")
+    parser.add_argument("--questions", action="store_true", help="the questions alone, which need no weights")
     options = parser.parse_args()
     recipe = yaml.safe_load((ROOT / "data" / "echomind_mini" / "recipe.yaml").read_text(encoding="utf-8"))
-    make(recipe, partial(speak, options.weights), options.to)
+    if options.questions:
+        write_questions(recipe, options.to)
+    else:
+        make(recipe, partial(speak, options.weights), options.to)
 
 
 if __name__ == "__main__":

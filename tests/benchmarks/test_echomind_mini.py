@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import audio
-from benchmarks.echomind import Conversation
+from benchmarks.echomind import Conversation, Reasoning, Transcription, Understanding
 from farm import ids
 from farm.types import AudioSegment, Item, Prompt
 
@@ -55,6 +55,19 @@ def test_every_recording_has_words_and_replies_that_fit(items: list[Item]) -> No
     for item in items:
         assert 6 <= len(item.gold["transcript"].split()) <= 20
         assert len(item.gold["references"]) >= 2
+
+
+def test_every_recording_has_a_transcript_and_questions_of_many_types() -> None:
+    voices = ("target", "alternative", "neutral")
+    assert len(list(Transcription(path=str(ROOT), voice=voices).items())) == 34
+    asked = [
+        item for level in (Understanding, Reasoning) for item in level(path=str(ROOT), voice=voices).items()
+    ]
+    assert len(asked) == 94
+    assert {len(item.gold["options"]) for item in asked} == {2, 3, 4}
+    assert len({item.factors["question_type"] for item in asked}) == 11
+    answers = [item.gold["answer"] for item in asked]
+    assert max(answers.count(letter) for letter in "ABCD") < 40
 
 
 def test_the_set_is_small() -> None:

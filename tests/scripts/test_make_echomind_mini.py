@@ -55,11 +55,33 @@ def test_a_set_is_made_again_byte_for_byte_and_can_be_read(
     for folder in ("one", "two"):
         builder.make(recipe, buzz, tmp_path / folder)
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
-    assert len(files) == 35
+    assert len(files) == 37
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
     made = list(Conversation(path=str(tmp_path / "one"), voice=("target", "alternative", "neutral")).items())
     assert len(made) == 34 and all(item.seconds > 1 for item in made)
+
+
+def test_the_shipped_questions_are_what_the_recipe_says(
+    builder: ModuleType, recipe: list[dict[str, object]], tmp_path: Path
+) -> None:
+    builder.write_questions(recipe, tmp_path)
+    for level in ("understanding", "reasoning"):
+        file = f"data_synthesis/MCQ/{level}.json"
+        assert (tmp_path / file).read_bytes() == (MINI / file).read_bytes()
+
+
+def test_one_option_of_a_question_is_true_and_no_two_are_alike(recipe: list[dict[str, object]]) -> None:
+    names = importlib.import_module("echomind_mini_questions")
+    asked = [
+        q for script in recipe for voice in ("target", "alternative") for q in names._by_rule(script, voice)
+    ]
+    for question in asked:
+        assert len(set(question.options)) == len(question.options) >= 2
+        if question.type == "coarse_grained":
+            assert not set(question.options[1:]) - set(names.NEVER_TRUE)
+        sounds = {label for label, text in names.TRUE_OF.items() if text in question.options}
+        assert all(len(sounds & alike) < 2 for alike in names.ALIKE)
 
 
 def test_fast_is_shorter_and_slow_is_longer(builder: ModuleType, recipe: list[dict[str, object]]) -> None:
