@@ -97,6 +97,10 @@ def _seed(content: bytes) -> int:
     return int.from_bytes(hashlib.sha256(content).digest()[:4], "big") >> 1
 
 
-def cell_id(cell: Cell) -> str:
-    """The cell's id, over what its trials share: an edited prompt template is another cell, with trials of its own."""
-    return digest(_cell_identity(cell))[:ID_DIGITS]
+def cell_id(cell: Cell, replicate: str = "") -> str:
+    """The cell's id, over what its trials share: an edited prompt template is another cell, with trials of its own.
+
+    Trials that run again on purpose are cells of their own, so that they are never averaged with the first ones.
+    """
+    identity = _cell_identity(cell)
+    return digest({**identity, "replicate": replicate} if replicate else identity)[:ID_DIGITS]

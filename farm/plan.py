@@ -176,7 +176,7 @@ def make(sweep: Sweep) -> Plan:
     for model, task in product(sweep.models, sweep.tasks):
         for prompt, arm in product(_prompts(task, sweep), _arms(task, sweep)):
             asked = task.varied(arm, model.wording) if isinstance(task, VariedTask) else task
-            of_way = [_cell(model, asked, prompt, condition, arm) for condition in sweep.conditions]
+            of_way = [_cell(model, asked, prompt, c, arm, sweep.replicate) for c in sweep.conditions]
             cells += of_way
             if of_way and (way := _way(of_way[0])) not in ways:
                 ways[way] = tuple(_asked(asked, item, prompt) for item in items[task.name])
@@ -243,7 +243,14 @@ def _asked(task: Task, item: Item, prompt: Prompt) -> Asked:
     return Asked(request, ids.request_digest(request))
 
 
-def _cell(model: ModelSpec, task: Task, prompt: Prompt, condition: Condition, arm: Mapping[str, str]) -> Cell:
+def _cell(
+    model: ModelSpec,
+    task: Task,
+    prompt: Prompt,
+    condition: Condition,
+    arm: Mapping[str, str],
+    replicate: str,
+) -> Cell:
     cell = Cell(
         cell_id="",
         model=model,
@@ -254,7 +261,7 @@ def _cell(model: ModelSpec, task: Task, prompt: Prompt, condition: Condition, ar
         condition=condition,
         arm=arm,
     )
-    return replace(cell, cell_id=ids.cell_id(cell))
+    return replace(cell, cell_id=ids.cell_id(cell, replicate))
 
 
 def _sweep_id(cells: Sequence[Cell], items: Mapping[str, tuple[Item, ...]], sweep: Sweep) -> str:

@@ -83,7 +83,7 @@ def cell_record(plan: Plan, cell: Cell, scorers: Sequence[ScorerSpec]) -> CellRe
     return CellRecord(
         cell_id=cell.cell_id,
         sweep_id=plan.sweep_id,
-        run_name=cell.run_name,
+        run_name=" · ".join(filter(None, [cell.run_name, plan.replicate])),
         benchmark=cell.benchmark,
         task=cell.task,
         model=cell.model.name,

@@ -212,6 +212,8 @@ class MetricSpec:
     better: Literal["higher", "lower", "neither"]
     headline: bool = False
     """Shown in the leaderboard, as the first metric of each scorer is."""
+    margin: float | None = None
+    """How far apart two checkpoints may be and still be alike, in the metric's unit; None is never tested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,10 +163,12 @@ def drifted(cell: str, metric: str, contrast: Contrast, margin: float, kind: Kin
         kind: `environment changed` or `judge changed`.
 
     Returns:
-        None where it came out the same: no difference at all, or one within the margin.
+        None unless the whole interval lies beyond the margin: sampled replies differ a little each time.
     """
     x = contrast
-    if x.difference is None or abs(x.difference) <= margin:
+    low = x.ci_low if x.ci_low is not None else x.difference
+    high = x.ci_high if x.ci_high is not None else x.difference
+    if x.difference is None or low is None or high is None or (low <= margin and high >= -margin):
         return None
     return Verdict(
         cell=cell, metric=metric, kind=kind, reason=f"the same again gave {_signed(x.difference)}", contrast=x

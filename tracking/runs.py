@@ -115,6 +115,27 @@ def _sweep(sweep_record: Mapping[str, Any], benchmark: str, prefix: str) -> RunU
     )
 
 
+def retested(retest: Mapping[str, Any], benchmark: str, prefix: str) -> RunUpdate:
+    """The run of a retest: found again by checkpoint and suite; charts go over `checkpoint_step`."""
+    differences = {
+        f"delta/{v['metric'].replace('/', '.')}": v["difference"]
+        for v in retest["verdicts"]
+        if v.get("difference") is not None
+    }
+    step = {} if retest["step"] is None else {"checkpoint_step": float(retest["step"])}
+    plain = ("name", "model", "candidate", "fingerprint", "suite", "baseline", "verdict")
+    return RunUpdate(
+        key=f"retest-{retest['name']}-{retest['fingerprint'][:16]}-{retest['suite'][:12]}",
+        experiment=f"{prefix}/{benchmark}",
+        identity={"kind": "retest", "fingerprint": retest["fingerprint"], "suite": retest["suite"]},
+        name=f"retest {retest['candidate']}: {retest['verdict']}",
+        tags={name: str(retest[name]) for name in plain},
+        params={name: str(retest[name]) for name in ("candidate", "baseline", "verdict")},
+        metrics={**differences, **step},
+        status="FINISHED",
+    )
+
+
 def _view(headline: Iterable[str]) -> dict[str, str]:
     """The experiment's saved view: bars of the leaderboard's metrics, failures and speed."""
     bars = [*dict.fromkeys(headline), "health/failed", "speed/throughput"]

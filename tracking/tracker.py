@@ -87,6 +87,10 @@ class Tracker(Protocol):
         """The summary run of a sweep, with the leaderboard."""
         ...
 
+    def finish_retest(self, retest: Mapping[str, Any], benchmark: str, files: Mapping[str, bytes]) -> None:
+        """The run of a retest (`kind=retest`): its verdict, and what it was made from."""
+        ...
+
     def timed(self) -> Any:
         """A context whose time counts as `waited_s`."""
         ...
@@ -129,6 +133,9 @@ class NoTracker:
 
     def finish_sweep(self, sweep_record: Mapping[str, Any], summaries: Sequence[CellSummary]) -> None:
         """Does nothing."""
+
+    def finish_retest(self, retest: Mapping[str, Any], benchmark: str, files: Mapping[str, bytes]) -> None:
+        """Nothing."""
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -199,6 +206,11 @@ class MlflowTracker:
                 self._put(
                     *runs.sweep_finished(sweep_record, benchmark, chosen, self._options.experiment_prefix)
                 )
+
+    def finish_retest(self, retest: Mapping[str, Any], benchmark: str, files: Mapping[str, bytes]) -> None:
+        """The run of a retest (`kind=retest`): its verdict, and what it was made from."""
+        with self.timed():
+            self._put(runs.retested(retest, benchmark, self._options.experiment_prefix), files)
 
     @contextmanager
     def timed(self) -> Iterator[None]:
