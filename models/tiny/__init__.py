@@ -9,6 +9,7 @@ Invariant: a checkpoint's folder appears complete or not at all; one of this rec
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -39,19 +40,26 @@ def make(architecture: str, folder: Path) -> bool:
         Whether it was built.
 
     Raises:
-        ValueError: no such architecture.
+        ValueError: no such architecture, or the folder holds something that was not built here.
     """
     if architecture not in ARCHITECTURES:
         raise ValueError(f"no tiny checkpoint of {architecture!r}; there are {', '.join(ARCHITECTURES)}, all")
+    folder = Path(os.path.abspath(folder))
     note = folder.with_name(f"{folder.name}.recipe.txt")
     if folder.is_dir() and note.is_file() and note.read_text().strip() == RECIPE:
         return False
+    if folder.exists() and not note.is_file() and _filled(folder):
+        raise ValueError(f"{folder} is there and no tiny checkpoint: it would be lost; name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         made = Path(scratch) / "made"
         importlib.import_module(f"models.tiny.{architecture}").build(made)
-        note.unlink(missing_ok=True)
+        note.write_text("unfinished\n")
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
     note.write_text(f"{RECIPE}\n")
     return True
+
+
+def _filled(folder: Path) -> bool:
+    return not folder.is_dir() or any(folder.iterdir())

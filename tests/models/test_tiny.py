@@ -116,3 +116,24 @@ def test_voxtral_has_mistrals_format_beside_hugging_faces(tmp_path: Path) -> Non
     half = query.shape[0] // 4
     paired = theirs.get_tensor("layers.1.attention.wq.weight")
     assert bool((paired[0] == query[0]).all()) and bool((paired[1] == query[half]).all())
+
+
+def test_a_folder_that_was_not_built_here_is_refused_and_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "mine" / "thesis.txt"
+    kept.parent.mkdir()
+    kept.write_text("years of work")
+    for target in (kept.parent, kept):
+        with pytest.raises(ValueError, match="would be lost"):
+            make("qwen2_audio", target)
+    assert kept.read_text() == "years of work"
+
+
+def test_a_rebuild_that_was_cut_short_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qwen2_audio, "build", lambda folder: folder.mkdir())
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "old").touch()
+    folder.with_name("tiny.recipe.txt").write_text("unfinished\n")
+    assert make("qwen2_audio", folder)
+    assert not make("qwen2_audio", folder)
+    assert not (folder / "old").exists()
