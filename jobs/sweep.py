@@ -84,7 +84,7 @@ def run(prepared: Prepared, store: Store, console: Console) -> int:
             )
         store.compact()
         tracking.show(sweep_record(prepared), console)
-    report(summary, console)
+    report(summary, console, str(settings["store"]))
     return signals.status or exit_status(summary, settings["failure_budget"])
 
 
@@ -101,12 +101,14 @@ def command() -> str:
     return shlex.join(["python", "jobs/sweep.py", *typed])
 
 
-def report(summary: Summary, console: Console) -> None:
+def report(summary: Summary, console: Console, store: str) -> None:
     """What this run did, and where failures are explained."""
     done = f"{summary.done} trials run, {summary.skipped} were done before, {summary.failed} failed"
     console.print(f"{done}; {summary.seconds:.0f} s", highlight=False)
     if summary.failed:
-        console.print("why: python jobs/failures.py; again: the same command", highlight=False)
+        where = "" if store == str(config.ROOT / "store") else f" --store {shlex.quote(store)}"
+        why = f"why: python jobs/failures.py{where}; again: the same command"
+        console.print(why, highlight=False, soft_wrap=True)
 
 
 def exit_status(summary: Summary, failure_budget: float) -> int:
