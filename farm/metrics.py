@@ -34,8 +34,8 @@ REPLY_COLUMNS = (
 )  # fmt: skip
 """What of the store's replies is read here and by the projection."""
 SCORE_COLUMNS = (
-    "score_id", "trial_id", "attempt", "turn", "cell_id", "scorer", "scorer_version", "name", "value", "numerator",
-    "denominator", "status", "reason", "written_ns",
+    "score_id", "trial_id", "attempt", "turn", "cell_id", "scorer", "scorer_version", "name", "value", "label",
+    "numerator", "denominator", "status", "reason", "written_ns",
 )  # fmt: skip
 
 UNJUDGED = ("unavailable", "judge_error")
@@ -224,10 +224,16 @@ def _of_scores(
     counted = (
         _decided(apply) if spec.aggregate == "rate" else [(row, s) for row, s in apply if _is_ok(row, s)]
     )
-    estimate = _ratio(counted) if spec.aggregate == "ratio" else _mean(counted, _value)
+    estimate = _estimate(spec, counted)
     reasons = [s for row, s in found if s and _is_ok(row, s) == bool(estimate)]
     note = _commonest(reasons) or ("" if estimate else _unscored(rows, counted))
     return _metric(spec.name, estimate, len(counted), planned - len(found) + len(apply), spec.better, note)
+
+
+def _estimate(spec: MetricSpec, counted: Sequence[Pair]) -> statistics.Estimate | None:
+    if spec.aggregate == "ratio":
+        return _ratio(counted)
+    return _bleu(counted) if spec.aggregate == "bleu" else _mean(counted, _value)
 
 
 def _is_ok(row: Row, score: Row | None) -> bool:
@@ -254,6 +260,11 @@ def _ratio(pairs: Sequence[Pair]) -> statistics.Estimate | None:
     scores = [s for _, s in pairs if s]
     units = [row["unit"] for row, _ in pairs]
     return statistics.ratio([s["numerator"] for s in scores], [s["denominator"] for s in scores], units)
+
+
+def _bleu(pairs: Sequence[Pair]) -> statistics.Estimate | None:
+    counts = [[float(count) for count in s["label"].split()] for _, s in pairs if s]
+    return statistics.bleu(counts, [row["unit"] for row, _ in pairs]) if counts else None
 
 
 def _commonest(scores: Sequence[Row]) -> str:

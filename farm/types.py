@@ -23,8 +23,9 @@ ScoreStatus = Literal[
 ]
 """What became of one score: only `ok` has a value, every other one has a reason."""
 
-Aggregate = Literal["mean", "rate", "ratio"]
-"""How scores become a metric: mean over scored trials, rate over all trials, sum of numerators / denominators."""
+Aggregate = Literal["mean", "rate", "ratio", "bleu"]
+"""How scores become a metric: mean over scored trials, rate over all trials, sum of numerators / denominators, corpus
+BLEU of summed counts (a score's label: 4 counts of matches, 4 of n-grams, the lengths of reply and reference)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,7 +153,8 @@ class Wording:
     """Words that a benchmark leaves to the model, from its YAML; a request's text has them, so they are in the ids."""
 
     default_system: str | None = None
-    """The system prompt that it was trained with: stands where a benchmark would say "You are a helpful assistant."."""
+    """The system prompt that it was trained with: stands where a benchmark would say "You are a helpful assistant.".
+    Empty: its adapter says it by itself."""
     transcribe: Instruction | None = None
     """How it is asked for a transcript, where it has a way of its own."""
 

@@ -9,17 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_THINKING = re.compile(
-    r"<(think|thinking|thought|reasoning|reflection|scratchpad|analysis)\b[^<>]*>.*?(?:</\1\s*>|\Z)"
-    r"|<\|begin_of_thought\|>.*?(?:<\|end_of_thought\|>|\Z)"
-    r"|◁think▷.*?(?:◁/think▷|\Z)"
-    r"|\[THINK\].*?(?:\[/THINK\]|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-_THOUGHT_BEFORE = re.compile(
-    r"\A.*(?:</(?:think|thinking|thought|reasoning)\s*>|◁/think▷|\[/THINK\])", re.DOTALL | re.IGNORECASE
-)
-"""A template that opens the block itself leaves only its end in the reply."""
+from scoring.text import without_thinking
 
 _REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL | re.IGNORECASE), by)
@@ -47,8 +37,7 @@ _SQUARED = {0x1F170 + n: chr(ord("A") + n) for n in range(26)} | {
 
 def plain(reply: str) -> str:
     """The reply as plain text, one form for every way to set a letter; empty where only thinking is left."""
-    text = _THINKING.sub("\n", reply)
-    text = _THOUGHT_BEFORE.sub("", text)
+    text = without_thinking(reply)
     text = unicodedata.normalize("NFKC", text.translate(_SQUARED)).replace("\ufe0f", "")
     for pattern, by in _REWRITTEN:
         text = pattern.sub(by, text)

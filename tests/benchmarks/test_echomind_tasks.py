@@ -93,6 +93,16 @@ def test_a_models_default_system_prompt_stands_for_the_generic_line(root: Path) 
     assert texts(paper, sad, P2)[0] == "Your task is to provide a direct and concise response."
 
 
+def test_a_model_whose_adapter_introduces_it_is_not_introduced_again(root: Path) -> None:
+    wording = Wording(default_system="")
+    asr, talk = (
+        Transcription(path=str(root)).varied({}, wording),
+        Conversation(path=str(root)).varied({}, wording),
+    )
+    assert texts(asr, next(asr.items()))[0] == ASR_TASK.lstrip()
+    assert (texts(talk, next(talk.items()), P2)[0] or "").startswith("The current topic/scenario is: school.")
+
+
 @pytest.mark.parametrize(
     "own",
     [

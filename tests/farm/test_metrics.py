@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from farm.metrics import Metric, cell_metrics, summarise
+from farm.records import ScorerRecord
+from farm.types import MetricSpec
 from tests.farm.cells import ACCURACY, MOS, WER, failed, record, replies_table, reply, score, scores_table
 
 Rows = Sequence[Mapping[str, Any]]
@@ -181,3 +183,15 @@ def test_sources_and_styles_are_told_apart_together() -> None:
     found = metrics(replies, scores, planned=4)
     names = [f"{MOS}.human", f"{MOS}.human.neutral", f"{MOS}.synthetic", f"{MOS}.synthetic.neutral"]
     assert [found[name].value for name in names] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_corpus_bleu_sums_counts_over_the_cell() -> None:
+    spec = MetricSpec(name="text/bleu_corpus", aggregate="bleu", better="higher")
+    overlap = ScorerRecord(name="overlap", version="1", weights="", needs="text", metrics=(spec,))
+    labels = ["4 3 2 1 5 4 3 2 5 4", "0 0 0 0 5 4 3 2 5 5"]
+    by = {"scorer": "overlap", "name": "text/bleu_corpus"}
+    scores = [{**score(f"t{n}", value=9.0, label=text), **by} for n, text in enumerate(labels, start=1)]
+    found = metrics([reply("t1", "a", "u"), reply("t2", "b", "v")], scores, planned=2, scorers=(overlap,))
+    expected = 100 * (4 / 10 * 3 / 8 * 2 / 6 * 1 / 4) ** 0.25
+    assert found["text/bleu_corpus"].value == pytest.approx(expected)
+    assert found["text/bleu_corpus"].coverage == 1.0

@@ -76,3 +76,16 @@ def test_blocks_of_samples_give_the_interval_of_one_block(monkeypatch: pytest.Mo
     whole = statistics.bootstrap(values, np.ones(50))
     monkeypatch.setattr(statistics, "CACHED_CELLS", 50 * 300)
     assert statistics.bootstrap(values, np.ones(50)) == pytest.approx(whole)
+
+
+def test_corpus_bleu_by_hand() -> None:
+    # "the dog runs home now" against "the dog runs home": matches 4, 3, 2, 1 of 5, 4, 3, 2 n-grams, no brevity penalty.
+    counts = [4, 3, 2, 1, 5, 4, 3, 2, 5, 4]
+    expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
+    assert statistics.bleu([counts], ["u"]) == statistics.Estimate(pytest.approx(expected), None, None, 1)
+
+
+def test_corpus_bleu_of_nothing_in_common_or_of_nothing_said_is_0() -> None:
+    nothing = [0, 0, 0, 0, 5, 4, 3, 2, 5, 4]
+    silence = [0, 0, 0, 0, 0, 0, 0, 0, 0, 4]
+    assert statistics.bleu([nothing, silence], ["u", "v"]) == statistics.Estimate(0.0, 0.0, 0.0, 2)

@@ -1,9 +1,12 @@
 """Against a folder of wheels made here: pip's own configuration (PIP_FIND_LINKS) decides where packages come from."""
 
 import hashlib
+import io
+import tarfile
 import zipfile
 from pathlib import Path
 
+import debian_packages
 import pytest
 
 from scripts import fetch_demo_weights
@@ -165,9 +168,72 @@ def test_an_unknown_component_is_refused_with_the_known_ones(capsys: pytest.Capt
     assert "smollm2-135m-instruct" in capsys.readouterr().err
 
 
-def test_the_demo_is_the_three_parts_of_its_model_and_every_package_is_pinned() -> None:
+def test_the_demo_is_its_models_parts_and_what_its_text_scorers_need_and_every_package_is_pinned() -> None:
     demo = {name for name, offered in COMPONENTS.items() if offered.demo}
-    assert demo == {"whisper-tiny.en-ct2", "smollm2-135m-instruct", "piper-joe"}
+    parts = {"whisper-tiny.en-ct2", "smollm2-135m-instruct", "piper-joe"}
+    assert demo == parts | {"all-minilm-l6-v2", "nltk-punkt", "whisper-normalizer"}
     for offered in COMPONENTS.values():
         assert offered.licence
         assert all(len(package.sha256) == 64 for package in offered.packages)
+
+
+def debian_package(path: Path, files: dict[str, bytes], *, inside: str = "data.tar.xz") -> None:
+    """An ar archive of a tar archive, as dpkg writes it."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", inside: data.getvalue()}
+    out = b"!<arch>\n"
+    for name, content in members.items():
+        out += f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
+        out += content + b"\n" * (len(content) % 2)
+    path.write_bytes(out)
+
+
+def test_data_files_come_out_of_a_debian_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = tmp_path / "debian" / "pool"
+    pool.mkdir(parents=True)
+    debian_package(pool / "words_1_all.deb", {"./usr/share/words/a.txt": b"aardvark", "./usr/bin/run": b"no"})
+    monkeypatch.setattr(debian_packages, "POOL", (tmp_path / "debian").as_uri() + "/")
+    sha256 = hashlib.sha256((pool / "words_1_all.deb").read_bytes()).hexdigest()
+    package = Package(requirement="pool/words_1_all.deb", sha256=sha256)
+    offer(monkeypatch, words=component(package, **{"./usr/share/words/": "corpora/"}))
+    assert main(["--to", str(tmp_path / "weights")]) == 0
+    assert files(tmp_path / "weights" / "words") == {"corpora/a.txt": b"aardvark"}
+
+
+@pytest.mark.parametrize("content", [b"", b"!<arch>\n", b"PK\x03\x04 a zip file"])
+def test_what_is_no_debian_package_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.deb").write_bytes(content)
+    with pytest.raises(ValueError, match=r"x\.deb"):
+        debian_packages.data(tmp_path / "x.deb")
+
+
+def test_a_punkt_model_becomes_nltks_tables_again_without_running_its_code(tmp_path: Path) -> None:
+    from nltk.tokenize.punkt import load_punkt_params
+
+    from scripts.nltk_data import unpack_punkt
+
+    source = """
+LANGUAGE = 'english'
+ABBREV_TYPES = frozenset(('dr', 'p.m'))
+SENT_STARTERS = frozenset(('he',))
+COLLOCATIONS = frozenset((('j', 'aron'), ('##number##', 'review')))
+ORTHO_CONTEXT = {'home': 34, 'naïve': 2}
+raise SystemExit('package code was run')
+"""
+    (tmp_path / "english.py").write_text(source, encoding="utf-8")
+    unpack_punkt(tmp_path)
+    import nltk.data
+
+    nltk.data.path.insert(0, str(tmp_path))
+    try:
+        found = load_punkt_params(nltk.data.find("tokenizers/punkt_tab/english/"))
+    finally:
+        nltk.data.path.remove(str(tmp_path))
+    assert found.abbrev_types == {"dr", "p.m"} and found.sent_starters == {"he"}
+    assert found.collocations == {("j", "aron"), ("##number##", "review")}
+    assert dict(found.ortho_context) == {"home": 34, "naïve": 2}
