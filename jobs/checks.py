@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from hydra.utils import get_class
 
+from farm.settings import fits, wanted
 from farm.types import WorkerOptions
 
 Built = TypeVar("Built")
@@ -40,6 +40,8 @@ def build(kind: type[Built], values: Mapping[str, Any], where: str) -> Built:
     Raises:
         ValueError: unknown or missing fields, a value of another type or out of its range.
     """
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{where}: fields are wanted, not {values!r}")
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     known = [field.name for field in fields]
     if unknown := [key for key in values if key not in known]:
@@ -58,31 +60,11 @@ def _misfits(kind: type[Any], values: Mapping[str, Any]) -> Iterator[str]:
     hints = get_type_hints(kind)
     for name, value in values.items():
         if not fits(value, hints[name]):
-            yield f"{name}={value!r}: {_wanted(hints[name])}"
+            yield f"{name}={value!r}: {wanted(hints[name])}"
         elif value is not None and name in AT_LEAST and value < AT_LEAST[name]:
             yield f"{name}={value!r}: at least {AT_LEAST[name]:g}"
         elif value is not None and name in POSITIVE and value <= 0:
             yield f"{name}={value!r}: above 0"
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value from YAML fits a field's type; a whole number is a float too, true is no number."""
-    origin = get_origin(hint)
-    if origin is Literal:
-        return value in get_args(hint)
-    if origin in (Union, types.UnionType):
-        return any(fits(value, part) for part in get_args(hint))
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, origin or hint)
-
-
-def _wanted(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return f"one of {', '.join(map(str, get_args(hint)))}"
-    return f"wanted is {hint.__name__ if isinstance(hint, type) else hint}"
 
 
 def arguments(tree: Any, where: str) -> list[str]:

@@ -171,11 +171,17 @@ def _whole(value: Any) -> bool:
 def model_spec(name: str, option: Mapping[str, Any]) -> ModelSpec:
     """One `conf/model/` option: checkpoints fingerprinted, adapter versions read, capabilities checked."""
     where = f"model={name}"
-    adapter = option["adapter"]
+    adapter = option.get("adapter")
+    if not isinstance(adapter, Mapping) or "_target_" not in adapter:
+        raise ValueError(
+            f"{where}: adapter needs _target_ (a class in models/) and its arguments, not {adapter!r}"
+        )
     identity, problems = _fingerprinted(name, adapter, where)
     versions = _collect(problems, _versions, adapter, where)
-    capabilities = _collect(problems, build, Capabilities, option["capabilities"], f"{where}: capabilities")
-    workers = _collect(problems, build, WorkerOptions, option.get("workers", {}), f"{where}: workers")
+    capabilities = _collect(
+        problems, build, Capabilities, option.get("capabilities"), f"{where}: capabilities"
+    )
+    workers = _collect(problems, build, WorkerOptions, option.get("workers") or {}, f"{where}: workers")
     problems += arguments(adapter, where) if versions is not None else []
     problems += environment(workers, where) if workers is not None else []
     worded = _collect(problems, wording, option.get("wording", {}), where)
@@ -347,6 +353,8 @@ def _fingerprinted(name: str, tree: Any, where: str) -> tuple[Any, list[str]]:
 
 
 def _checkpoint(name: str, checkpoint: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
+    if not isinstance(checkpoint, Mapping) or not checkpoint.keys() & {"path", "repo", "served_model"}:
+        return "", [f"{where}: checkpoint={checkpoint!r}: {{path: ...}}, or {{repo: ..., revision: ...}}"]
     if "path" in checkpoint:
         try:
             path = local(checkpoint)

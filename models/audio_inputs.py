@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import audio
+from farm.settings import built
 from farm.types import AudioSegment, Request, TextSegment, Turn, Waveform
 from models.conversation import marked, messages, parts, waveforms
 
@@ -51,10 +52,9 @@ class PromptFormat:
         Raises:
             ValueError: an unknown key, or a value that is none of its choices.
         """
-        known = [field.name for field in fields(cls)]
-        if unknown := [str(key) for key in values if key not in known]:
-            raise ValueError(f"prompt_format: no setting {', '.join(unknown)}; it has {', '.join(known)}")
-        made = cls(**values)
+        made = built(cls, values, "prompt_format")
+        if made.sample_rate_hz < 1:
+            raise ValueError(f"prompt_format: sample_rate_hz={made.sample_rate_hz}: at least 1")
         if made.chat_template not in WAYS:
             raise ValueError(f"prompt_format: chat_template={made.chat_template}: one of {', '.join(WAYS)}")
         return made

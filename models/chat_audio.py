@@ -44,6 +44,7 @@ class ChatAudio:
     @classmethod
     def check(cls, arguments: Mapping[str, Any]) -> None:
         """Refuses settings before anything is loaded; raises ValueError."""
+        loading.check(arguments)
         Generation.parse(arguments.get("generation", {}))
         PromptFormat.parse(arguments.get("prompt_format", {}))
 

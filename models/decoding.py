@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from farm.settings import built
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,11 +41,7 @@ class Generation:
         Raises:
             ValueError: an unknown key, or a value outside its range.
         """
-        known = [field.name for field in fields(cls)]
-        unknown = [str(key) for key in values if key not in known]
-        if unknown:
-            raise ValueError(f"generation: no setting {', '.join(unknown)}; it has {', '.join(known)}")
-        generation = cls(**values)
+        generation = built(cls, values, "generation")
         if generation.max_new_tokens < 1 or generation.temperature <= 0 or not 0 < generation.top_p <= 1:
             raise ValueError(f"{generation}: max_new_tokens >= 1, temperature > 0, 0 < top_p <= 1")
         if generation.top_k is not None and generation.top_k < 1:

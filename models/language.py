@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from farm.checkpoints import source
 from farm.types import Failure
+from models import loading
 from models.decoding import Generation, decode
 
 TEMPLATE_DATE = "26 Jul 2024"
@@ -70,7 +71,8 @@ class TransformersChat:
 
     @classmethod
     def check(cls, arguments: Mapping[str, Any]) -> None:
-        """Refuses generation settings before anything is loaded; raises ValueError."""
+        """Refuses settings before anything is loaded; raises ValueError."""
+        loading.check(arguments)
         Generation.parse(arguments.get("generation", {}))
 
     def __init__(

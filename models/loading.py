@@ -12,6 +12,9 @@ from typing import Any
 
 from farm.checkpoints import source
 
+DTYPES = ("float32", "bfloat16", "float16")
+ATTENTION = ("sdpa", "eager", "flash_attention_2")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
@@ -24,6 +27,19 @@ class Placement:
     device: str
     device_map: str | None = None
     """`auto` spreads one model over all visible GPUs (accelerate); None puts it on `device`."""
+
+
+def check(arguments: Mapping[str, Any]) -> None:
+    """Refuses an adapter's precision, kernel or class before anything is loaded.
+
+    Raises:
+        ValueError: with the valid choices.
+    """
+    for name, choices in (("dtype", DTYPES), ("attention", ATTENTION)):
+        if name in arguments and arguments[name] not in choices:
+            raise ValueError(f"{name}={arguments[name]}: one of {', '.join(choices)}")
+    if not isinstance(arguments.get("device_map"), str | None):
+        raise ValueError(f"device_map={arguments['device_map']}: auto, or null for one device")
 
 
 def load(model_class: str, checkpoint: Mapping[str, Any], placement: Placement) -> Any:

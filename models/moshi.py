@@ -56,8 +56,9 @@ class Moshi:
     @classmethod
     def check(cls, arguments: Mapping[str, Any]) -> None:
         """Refuses settings before anything is loaded; raises ValueError."""
+        loading.check(arguments)
         Generation.parse(arguments.get("generation", {}))
-        Generation.parse({**arguments.get("codes", {}), "max_new_tokens": 1})
+        Generation.parse({**(arguments.get("codes") or {}), "max_new_tokens": 1})
         if arguments.get("pad_to_s", 1) <= 0:
             raise ValueError(f"pad_to_s={arguments['pad_to_s']}: above 0")
 

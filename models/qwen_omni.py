@@ -74,6 +74,7 @@ class QwenOmni:
     @classmethod
     def check(cls, arguments: Mapping[str, Any]) -> None:
         """Refuses settings before anything is loaded; raises ValueError."""
+        loading.check(arguments)
         Generation.parse(arguments.get("generation", {}))
         Generation.parse(arguments.get("talker", {}))
         PromptFormat.parse(arguments.get("prompt_format", {}))

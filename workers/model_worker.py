@@ -39,12 +39,17 @@ class ModelBody:
 
     def load(self, worker: str) -> None:
         """Instantiates the adapter on this worker's device."""
+        from hydra.errors import InstantiationException
         from hydra.utils import instantiate
 
         self._worker = worker
         self._environment = self._store.environment(packages())
         device = "cuda" if self._spec.workers.num_gpus > 0 else "cpu"
-        self._model = instantiate(dict(self._spec.adapter), device=device, _convert_="all")
+        try:
+            self._model = instantiate(dict(self._spec.adapter), device=device, _convert_="all")
+        except InstantiationException as error:
+            # Hydra hides what the adapter said inside an exception of its own.
+            raise error.__cause__ or error from None
 
     def prepare(self, trial: Trial) -> _Heard:
         """Hears a trial's request under its condition, its system prompt put where the model takes it.

@@ -213,3 +213,32 @@ def test_what_an_engine_may_use_of_a_machine_is_in_no_id(vllm_option: dict[str, 
     assert config.model_spec("m", vllm_option).identity == before
     vllm_option["adapter"]["max_model_len"] = 1000
     assert config.model_spec("m", vllm_option).identity != before
+
+
+TINY = "models.tiny_qwen2_audio"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        (f"{TINY}.adapter.generation.max_new_tokens=abc", "max_new_tokens='abc': wanted is int"),
+        (f"{TINY}.adapter.generation.max_new_tokens=2.5", "max_new_tokens=2.5: wanted is int"),
+        (f"{TINY}.adapter.generation.do_sample=maybe", "do_sample='maybe'"),
+        (f"{TINY}.adapter.generation.temperature=null", "temperature=None"),
+        (f"{TINY}.adapter.generation=null", "settings are wanted, not None"),
+        (f"{TINY}.adapter.prompt_format=null", "settings are wanted, not None"),
+        (f"+{TINY}.adapter.prompt_format.sample_rate_hz=-1", "at least 1"),
+        (f"{TINY}.adapter.prompt_format.processor_options=3", "processor_options=3"),
+        (f"{TINY}.adapter.checkpoint=foo", "checkpoint='foo'"),
+        (f"{TINY}.adapter.checkpoint=null", "checkpoint=None"),
+        (f"~{TINY}.adapter.checkpoint.path", "{path: ...}, or {repo"),
+        (f"~{TINY}.adapter._target_", "adapter needs _target_"),
+        (f"~{TINY}.capabilities", "fields are wanted, not None"),
+        (f"{TINY}.adapter.dtype=float99", "one of float32, bfloat16, float16"),
+        (f"{TINY}.adapter.attention=flashy", "one of sdpa, eager, flash_attention_2"),
+    ],
+)
+def test_a_wrong_value_of_a_model_is_said_with_what_would_do(override: str, said: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        config.sweep(composed("model=[tiny_qwen2_audio]", "scorer=[]", override))
+    assert said in str(refused.value)
