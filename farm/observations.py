@@ -81,7 +81,8 @@ def seen(record: CellRecord, replies: Sequence[Row], scores: Sequence[Row]) -> I
 
 
 def _counted(spec: MetricSpec, reply: Row, score: Row | None) -> tuple[float, float] | None:
-    if score is not None and score["status"] == "not_applicable":
+    if spec.aggregate == "bleu" or (score is not None and score["status"] == "not_applicable"):
+        # Corpus BLEU is no sum over trials.
         return None
     ok = reply["failure_kind"] is None and score is not None and score["status"] == "ok"
     if spec.aggregate == "rate":

@@ -255,7 +255,7 @@ def _for_judge(option: Mapping[str, Any], judge: Mapping[str, Any], suffix: str)
     return {**option, "scorer": {**option["scorer"], "judge": judge, "suffix": suffix}, "metrics": named}
 
 
-NOT_OF_A_SCORE = ("_target_", "weights", "server", "max_calls", "suffix")
+NOT_OF_A_SCORE = ("_target_", "weights", "server", "max_calls", "suffix", "path", "made_by")
 """Settings of a scorer that change no score of its: where it runs, how often it is asked, what it is called."""
 
 

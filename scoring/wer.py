@@ -35,7 +35,7 @@ class WordErrors:
         settings = {"spellings": {"checkpoint": spellings}}
         self._missing = missing(settings)
         self._names = Names(names=self.names, rater=rater_of("jiwer", fingerprint(settings)))
-        self._normalise = None if self._missing else _normaliser(spellings)
+        self._normalise = None if self._missing else normaliser(spellings)
         self._prefixes = tuple(prefixes)
 
     @classmethod
@@ -70,7 +70,8 @@ def counted(gold: str, said: str) -> tuple[int, int]:
     return found.insertions + found.deletions + found.substitutions, len(gold.split())
 
 
-def _normaliser(spellings: Settings) -> Callable[[str], str]:
+def normaliser(spellings: Settings) -> Callable[[str], str]:
+    """Whisper's English normaliser on a table of spellings."""
     from transformers.models.whisper.english_normalizer import EnglishTextNormalizer
 
     table = json.loads(local(spellings).read_text(encoding="utf-8"))

@@ -63,12 +63,11 @@ COLUMNS = (
 )
 EXTRA = (
     Column("", "echomind.asr", "text/wer", 100, ours="WER (corpus, normalised)"),
-    Column("", CONVERSATION, "text/bleu_corpus", 1, ours="BLEU (corpus)"),
     Column("", CONVERSATION, "text/bertscore_f1_rescaled", 100, ours="BERTScore (rescaled)"),
     Column("", CONVERSATION, "quality/dnsmos_ovrl", ours="DNSMOS ovrl"),
     Column("", CONVERSATION, "quality/utmos", ours="UTMOS"),
     Column("", CONVERSATION, "judge/ves_dialogue", ours="VES (hears both)"),
-    Column("", CONVERSATION, "text/reply_words", ours="words"),
+    Column("", CONVERSATION, "speech/text_wer", 100, ours="speech against text, WER"),
 )
 
 
