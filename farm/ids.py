@@ -35,21 +35,25 @@ def request_digest(request: Request) -> bytes:
     """SHA-256 over a request's full content: system prompt, turns, texts, and the audio's bytes (by their digest)."""
     turns = [
         [
-            [s.role, "audio", s.sha256] if isinstance(s, AudioSegment) else [s.role, "text", s.text]
+            [s.role, "audio", s.sha256 or s.seconds]
+            if isinstance(s, AudioSegment)
+            else [s.role, "text", s.text]
             for s in turn
         ]
         for turn in request.turns
     ]
-    return hashlib.sha256(canonical([request.system, turns])).digest()
+    joined = [] if request.joined is None else [{"keep_last_s": request.joined.keep_last_s}]
+    return hashlib.sha256(canonical([request.system, turns, *joined])).digest()
 
 
 def condition_identity(condition: Condition) -> dict[str, Any]:
-    """What of a condition enters ids: its name, parameters and the versions of its classes."""
-    return {
+    """What of a condition enters ids: its name, parameters, the versions of its classes, and what it acts on."""
+    identity = {
         "name": condition.name,
         "chain": [dict(s) for s in condition.chain],
         "versions": dict(condition.versions),
     }
+    return identity if condition.acts_on == "question" else identity | {"acts_on": condition.acts_on}
 
 
 def _cell_identity(cell: Cell) -> dict[str, Any]:

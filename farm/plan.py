@@ -155,6 +155,7 @@ def _trial(
             turns=asked.request.turns,
             trial_id=trial_id,
             seed=hasher.sampling_seed(asked.digest, repeat),
+            joined=asked.request.joined,
         ),
         condition=cell.condition,
         condition_seed=hasher.condition_seed(item.key, repeat),

@@ -49,6 +49,7 @@ class AudioSegment:
     role: str
     """What the audio is to the model: `question`, `example_question`, `example_answer`, `silence`."""
     path: str
+    """Empty for role `silence` that is made, not read: `seconds` of it."""
     sha256: str
     """Of the file's bytes: this, not the path, is part of a trial's identity."""
     seconds: float
@@ -122,6 +123,8 @@ class Condition:
     """Each step: `_target_` of a class in audio.conditions and its parameters."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """`_target_` -> its version, for the trial's identity."""
+    acts_on: Literal["question", "all"] = "question"
+    """`all`: on the speech of a prompt's examples too, each with random numbers of its own; never on silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +245,14 @@ class ScorerSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Joining:
+    """How a turn's audio becomes one recording, as speech-only models are prompted with examples."""
+
+    keep_last_s: float | None = None
+    """Of a longer recording only the last so many seconds are heard; None keeps all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a model is handed: a system prompt and turns of segments."""
 
@@ -251,12 +262,19 @@ class Request:
     trial_id: str = ""
     seed: int = 0
     """Sampling seed of this request alone: its neighbours in a batch do not change its reply."""
+    joined: Joining | None = None
+    """The worker joins each turn's audio into one recording, after the condition; None leaves it in segments."""
 
     @property
     def seconds(self) -> float:
         """Seconds of audio in it (heard where it has been heard)."""
-        audio = [s for turn in self.turns for s in turn if isinstance(s, AudioSegment)]
-        return sum(s.waveform.seconds if s.waveform else s.seconds for s in audio)
+        return sum(self._seconds(turn) for turn in self.turns)
+
+    def _seconds(self, turn: Turn) -> float:
+        audio = [s for s in turn if isinstance(s, AudioSegment)]
+        seconds = sum(s.waveform.seconds if s.waveform else s.seconds for s in audio)
+        longest_s = self.joined.keep_last_s if self.joined else None
+        return seconds if longest_s is None else min(seconds, longest_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

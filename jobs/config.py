@@ -86,7 +86,7 @@ def sweep(config: DictConfig) -> Sweep:
     judged = _collect(problems, by_judge, chosen.get("scorers", {}), chosen.get("judges", {})) or {}
     scorers = _options(problems, scorer_spec, judged)
     chosen_tasks = _collect(problems, tasks, chosen)
-    chosen_arms = _collect(problems, arms, chosen.get("arms", {}))
+    chosen_arms = _collect(problems, arms, chosen.get("arms", {}), chosen["benchmark"]["tasks"])
     if problems:
         raise ValueError("\n".join(problems))
     return Sweep(
@@ -209,16 +209,35 @@ def wording(option: Mapping[str, Any], where: str) -> Wording:
     return build(Wording, values, f"{where}: wording")
 
 
-def arms(option: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """What else is varied: `{"cue": ("none", "oracle")}`; a single value may stand without brackets."""
+def arms(option: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What else is varied: `{"cue": ("none", "oracle")}`; a single value may stand without brackets.
+
+    An arm that stands at its default alone is left out: it varies nothing, and the chosen tasks need not have it.
+
+    Args:
+        option: arm -> value or values.
+        offered: the benchmark's tasks, chosen or not.
+    """
     lists = {name: value if isinstance(value, list) else [value] for name, value in option.items()}
-    return {name: tuple(map(str, dict.fromkeys(values))) for name, values in lists.items()}
+    values = {name: tuple(map(str, dict.fromkeys(given))) for name, given in lists.items()}
+    defaults = {
+        (name, known[0])
+        for task in offered.values()
+        for name, known in getattr(get_class(task["_target_"]), "arms", {}).items()
+    }
+    return {
+        name: given
+        for name, given in values.items()
+        if not (len(given) == 1 and (name, given[0]) in defaults)
+    }
 
 
 def condition(name: str, option: Mapping[str, Any]) -> Condition:
     """One `conf/condition/` option."""
     chain, where = tuple(option["chain"]), f"condition={name}"
-    chosen = Condition(name=name, chain=chain, versions=_versions(chain, where))
+    chosen = build(
+        Condition, {**option, "name": name, "chain": chain, "versions": _versions(chain, where)}, where
+    )
     build_chain(chosen)
     return chosen
 

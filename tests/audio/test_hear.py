@@ -1,6 +1,7 @@
 """From files to what a model hears: the condition acts on questions, examples stay clean, errors name the file."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import soundfile
 
 import audio
 from audio.conditions import apply
-from farm.types import AudioSegment, Request, TextSegment, Waveform
+from farm.types import AudioSegment, Joining, Request, TextSegment, Waveform
 from tests.audio.signals import condition, tone, vowels, write
 
 NOISY = condition({"_target_": "WhiteNoise", "snr_db": 10})
@@ -118,3 +119,66 @@ def test_a_quiet_but_not_silent_file_is_heard(tmp_path: Path) -> None:
     heard, drawn = audio.hear(request(segment(tmp_path / "q.wav", waveform=quiet)), NOISY, 1)
     assert len(waveforms(heard)[0].samples) == 16_000
     assert drawn["snr_db"] == "10"
+
+
+# --- a spoken prompt ---------------------------------------------------------------------------------------------
+
+
+def pause(seconds: float) -> AudioSegment:
+    return AudioSegment(role="silence", path="", sha256="", seconds=seconds)
+
+
+def prompt(tmp_path: Path, keep_last_s: float | None = None) -> Request:
+    """An example at 24 kHz, its answer at 48 kHz, a question at 24 kHz, a second of silence between them."""
+    return Request(
+        system=None,
+        turns=(
+            (
+                segment(tmp_path / "e.wav", "example_question", vowels()),
+                pause(1),
+                segment(tmp_path / "a.wav", "example_answer", tone(440, 0.5, 48_000)),
+                pause(1),
+                segment(tmp_path / "q.wav", "question", vowels(pitch_hz=200)),
+                TextSegment(role="instruction", text="Answer."),
+            ),
+        ),
+        joined=Joining(keep_last_s=keep_last_s),
+    )
+
+
+def test_a_spoken_prompt_becomes_one_recording_at_the_questions_rate(tmp_path: Path) -> None:
+    heard, drawn = audio.hear(prompt(tmp_path), condition(), 1)
+    (whole,) = waveforms(heard)
+    rate, example, question = 24_000, vowels().samples, vowels(pitch_hz=200).samples
+    assert whole.sample_rate_hz == rate
+    assert len(whole.samples) == len(example) + rate + rate // 2 + rate + len(question)
+    np.testing.assert_array_equal(whole.samples[: len(example)], example)
+    assert not whole.samples[len(example) : len(example) + rate].any()
+    np.testing.assert_array_equal(whole.samples[-len(question) :], question)
+    assert [getattr(s, "role", "") for s in heard.turns[0]] == ["question", "instruction"]
+    assert "cut_s" not in drawn
+    assert heard.seconds == whole.seconds
+
+
+def test_only_the_last_seconds_are_kept_and_the_cut_is_recorded(tmp_path: Path) -> None:
+    complete = waveforms(audio.hear(prompt(tmp_path), condition(), 1)[0])[0]
+    heard, drawn = audio.hear(prompt(tmp_path, 3.5), condition(), 1)
+    (whole,) = waveforms(heard)
+    assert whole.seconds == 3.5 == heard.seconds
+    np.testing.assert_array_equal(whole.samples, complete.samples[-len(whole.samples) :])
+    assert float(drawn["cut_s"]) == pytest.approx(complete.seconds - 3.5, rel=1e-5)
+
+
+def test_a_condition_acts_before_joining_on_the_question_alone_or_on_all_speech(tmp_path: Path) -> None:
+    on_all = replace(NOISY, acts_on="all")
+    plain, one, every = (
+        waveforms(audio.hear(prompt(tmp_path), c, 5)[0])[0].samples for c in (condition(), NOISY, on_all)
+    )
+    question = len(vowels(pitch_hz=200).samples)
+    example = len(vowels().samples)
+    np.testing.assert_array_equal(one[:-question], plain[:-question])
+    np.testing.assert_array_equal(one[-question:], every[-question:])
+    assert not np.array_equal(every[:example], plain[:example])
+    assert not every[example : example + 24_000].any()
+    _, drawn = audio.hear(prompt(tmp_path), on_all, 5)
+    assert {"snr_db", "example0.snr_db", "example1.snr_db"} <= drawn.keys()
