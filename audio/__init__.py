@@ -2,7 +2,7 @@
 
 from audio import conditions
 from audio.activity import active_rms
-from audio.files import decode, encode_flac, encode_wav, load, resample
+from audio.files import decode, encode_flac, encode_stereo_flac, encode_wav, load, resample
 from audio.hear import hear
 from audio.probe import Probe, probe, probe_many
 
@@ -12,6 +12,7 @@ __all__ = [
     "conditions",
     "decode",
     "encode_flac",
+    "encode_stereo_flac",
     "encode_wav",
     "hear",
     "load",

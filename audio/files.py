@@ -7,7 +7,6 @@ Invariant: a waveform's length is what was decoded, never what a header says: WA
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,21 +99,33 @@ def encode_flac(waveform: Waveform) -> bytes:
     Raises:
         ValueError: no samples, or not finite ones.
     """
+    return _flac(waveform.samples, waveform.sample_rate_hz)
+
+
+def encode_stereo_flac(left: Waveform, right: Waveform) -> bytes:
+    """Two waveforms of one rate and length as one file, in sync; levels as `encode_flac`. Raises as it does."""
+    assert left.sample_rate_hz == right.sample_rate_hz and len(left.samples) == len(right.samples)
+    return _flac(np.stack([left.samples, right.samples], axis=1), left.sample_rate_hz)
+
+
+def _flac(samples: npt.NDArray[np.float32], sample_rate_hz: int) -> bytes:
+    """Samples of shape (frames,) or (frames, channels)."""
     import soundfile
 
-    if not len(waveform.samples):
+    if not len(samples):
         raise ValueError("no samples to encode")
-    peak = float(np.abs(waveform.samples).max())
+    peak = float(np.abs(samples).max())
     if not np.isfinite(peak):
         raise ValueError("samples that are not finite numbers")
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
     file = io.BytesIO()
     with soundfile.SoundFile(
-        file, "w", waveform.sample_rate_hz, channels=1, format="FLAC", subtype="PCM_16"
+        file, "w", sample_rate_hz, channels=channels, format="FLAC", subtype="PCM_16"
     ) as flac:
         if peak > 1:
             flac.comment = f"scaled to full scale from peak {peak:.6g}"
-            waveform = replace(waveform, samples=waveform.samples / np.float32(peak))
-        flac.write(waveform.samples)
+            samples = samples / np.float32(peak)
+        flac.write(samples)
     return file.getvalue()
 
 

@@ -7,6 +7,7 @@ that it has not counted is there once or not at all. One driver appends (farm/le
     <store>/scores/benchmark=../scorer=../part-*.parquet     key score_id
     <store>/gold/benchmark=../part-*.parquet                 key (task, item_key, annotator, annotation_version)
     <store>/speech/<2 hex>/<trial id>/<attempt>.<turn>.flac
+    <store>/sessions/<2 hex>/<trial id>/<attempt>.0.flac     user left, assistant right
     <store>/cells/, environments/                            JSON
 """
 
@@ -264,6 +265,10 @@ class Store:
         if not _TRIAL_ID.fullmatch(trial_id):
             raise ValueError(f"trial id {trial_id!r}: letters, digits, '_' and '-' only")
         return f"speech/{trial_id[:2]}/{trial_id}/{int(attempt)}.{int(turn)}.flac"
+
+    def session_uri(self, trial_id: str, attempt: int) -> str:
+        """Where both sides of a session belong, in one stereo file; raises as `speech_uri`."""
+        return self.speech_uri(trial_id, attempt, 0).replace("speech/", "sessions/", 1)
 
     def put(self, uri: str, data: bytes) -> None:
         """Writes a file whole or not at all, durable when it returns.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NewType, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -141,6 +141,7 @@ class Capabilities:
     """Longer input is an `input_error`, never cut silently."""
     multi_turn: bool = False
     duplex: bool = False
+    """A `DuplexModel`: it runs full-duplex sessions, `max_batch` at once, and answers no other task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +312,8 @@ class Reply:
     truncated: bool = False
     """The reply was cut at the token limit."""
     failure: Failure | None = None
+    user: Waveform | None = None
+    """Of a session: the user's side, in sync with `speech` from the first sample on, at the same rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,7 +394,7 @@ class Outcome:
 
 
 class SpeechModel(Protocol):
-    """An adapter that has loaded one checkpoint. Full-duplex sessions are another protocol, not this one bent."""
+    """An adapter that has loaded one checkpoint. Full-duplex sessions are `DuplexModel`'s."""
 
     version: str
     """Bumped with every change that can change a reply: part of the trial id."""
@@ -402,6 +405,66 @@ class SpeechModel(Protocol):
         Raises:
             MemoryError: (or torch's OutOfMemoryError) the batch is too large; the worker halves it.
         """
+        ...
+
+
+Row = NewType("Row", int)
+"""A place in a duplex model's batch: one session holds it from `open` to `close`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a duplex model is told before a session's first frame."""
+
+    system: str | None
+    seed: int
+    """Sampling seed of this session alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frame:
+    """What the user's microphone gives in one frame."""
+
+    samples: npt.NDArray[np.float32]
+    """Shape (frame_s * sample_rate_hz,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Step:
+    """What the assistant gives in the same frame."""
+
+    samples: npt.NDArray[np.float32]
+    """As many as the frame had."""
+    text: str = ""
+    """A piece of what is said from this frame on; all pieces joined are the whole text."""
+    events: tuple[Event, ...] = ()
+    failure: Failure | None = None
+    """Ends this session; the other rows go on."""
+
+
+class DuplexModel(Protocol):
+    """An adapter that hears and speaks at once, frame by frame, on a virtual clock: it never waits for real time."""
+
+    version: str
+    """As a `SpeechModel`'s."""
+    frame_s: float
+    sample_rate_hz: int
+    """Of what it hears and of what it says."""
+
+    def open(self, session: Session) -> Row:
+        """Takes a row for a session; allowed at any frame of the other rows.
+
+        Raises:
+            ValueError: this session cannot be run.
+        """
+        ...
+
+    def step(self, frames: Mapping[Row, Frame]) -> Mapping[Row, Step]:
+        """One frame of every open row at once; what a row gives depends on its own session and frames alone."""
+        ...
+
+    def close(self, row: Row) -> None:
+        """Gives the row back."""
         ...
 
 

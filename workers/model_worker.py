@@ -12,8 +12,9 @@ from typing import Any
 
 import audio
 from farm.store import Store, StoreError
-from farm.types import Failure, ModelSpec, Outcome, Reply, Request, SpeechModel, TextSegment, Trial
+from farm.types import Event, Failure, ModelSpec, Outcome, Reply, Request, SpeechModel, TextSegment, Trial
 from workers.batches import Done
+from workers.sessions import Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,12 @@ class ModelBody:
         self._environment = self._store.environment(packages())
         device = "cuda" if self._spec.workers.num_gpus > 0 else "cpu"
         try:
-            self._model = instantiate(dict(self._spec.adapter), device=device, _convert_="all")
+            model = instantiate(dict(self._spec.adapter), device=device, _convert_="all")
         except InstantiationException as error:
             # Hydra hides what the adapter said inside an exception of its own.
             raise error.__cause__ or error from None
+        able = self._spec.capabilities
+        self._model = Sessions(model, rows=able.max_batch) if able.duplex else model
 
     def prepare(self, trial: Trial) -> _Heard:
         """Hears a trial's request under its condition, its system prompt put where the model takes it.
@@ -100,14 +103,25 @@ class ModelBody:
         uri = self._store.speech_uri(trial.trial_id, trial.attempt, 0)
         try:
             self._store.put(uri, audio.encode_flac(speech))
+            outcome = self._with_session(trial, outcome)
         except ValueError as error:
             failure = Failure(kind="model_error", message=f"reply speech: {error}")
         except StoreError as error:
             failure = Failure(kind="store_error", message=str(error))
         else:
-            silent = replace(outcome.reply, speech=None)
+            silent = replace(outcome.reply, speech=None, user=None)
             return replace(outcome, reply=silent, speech_uri=uri, speech_seconds=speech.seconds)
         return replace(outcome, reply=Reply(failure=failure))
+
+    def _with_session(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """Keeps both sides of a session in one stereo file, user left, assistant right."""
+        reply = outcome.reply
+        if reply.user is None or reply.speech is None:
+            return outcome
+        uri = self._store.session_uri(trial.trial_id, trial.attempt)
+        self._store.put(uri, audio.encode_stereo_flac(reply.user, reply.speech))
+        recording = Event(t_s=0.0, clock="audio", actor="worker", kind="recording", data=uri)
+        return replace(outcome, reply=replace(reply, events=(*reply.events, recording)))
 
 
 def _checked(reply: Any) -> Reply | Failure:
@@ -138,7 +152,12 @@ def with_system_prompt(request: Request, takes: str) -> Request:
 
 
 def batch_limit(spec: ModelSpec) -> int:
-    """Trials at once at most: what the adapter can do, and what the user allows."""
+    """Trials at once at most: what the adapter can do, and what the user allows.
+
+    Of duplex sessions more may be handed over than the adapter has rows: they enter as rows become free.
+    """
+    if spec.capabilities.duplex:
+        return max(1, spec.workers.max_batch)
     return max(1, min(spec.capabilities.max_batch, spec.workers.max_batch))
 
 
