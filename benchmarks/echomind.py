@@ -205,7 +205,7 @@ class Transcription(_Task):
         """The recording and the instruction to transcribe it."""
         asked = prompts.transcribe(self._wording)
         (turn,) = item.stimulus.turns
-        user = () if asked.user is None else (TextSegment(role="instruction", text=asked.user),)
+        user = () if asked.user is None else (TextSegment(role="transcribe", text=asked.user),)
         return Request(system=asked.system, turns=((*turn, *user),))
 
 

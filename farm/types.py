@@ -62,7 +62,7 @@ class TextSegment:
     """A piece of text inside a turn."""
 
     role: str
-    """`instruction`, `question`, `options`, `cue`."""
+    """`instruction`, `question`, `options`, `cue`; `transcribe` is an instruction to write down what was said."""
     text: str
 
 

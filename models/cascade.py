@@ -4,8 +4,8 @@ With Whisper-large-v3 and Llama-3.1-8B it is the published baseline of spoken be
 parts it runs on a CPU. It hears words only: whatever the voice carries beside them is lost at the first stage.
 
 Invariant: a request's reply depends on the request alone, not on its batch; a part's failure is that request's failure.
-An empty transcript is not one: as in the published cascades the language model is asked with an empty user turn, and
-the `transcript` event shows what was (not) heard.
+Asked for a transcript, it answers with its recogniser's. An empty transcript is no failure: as in the published
+cascades the language model is asked with an empty user turn, and the `transcript` event shows what was (not) heard.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from farm.types import AudioSegment, Event, Failure, Reply, Request, Turn, Waveform
+from farm.types import AudioSegment, Event, Failure, Reply, Request, TextSegment, Turn, Waveform
 from models.language import Chat, Completion, LanguageModel
 from speech.types import Recogniser, Synthesiser
 
@@ -63,6 +63,20 @@ class Cascade:
         started = time.perf_counter()
         heard = self._hear(requests)
         heard_s = time.perf_counter() - started
+        # Who asks for a transcript asks the recogniser: a language model would answer it, or make one up.
+        talked = [row for row, request in enumerate(requests) if not _transcribes(request)]
+        replies = {
+            row: _transcript(heard[row], heard_s) for row in range(len(requests)) if row not in set(talked)
+        }
+        answered = self._talk(
+            [requests[row] for row in talked], [heard[row] for row in talked], started, heard_s
+        )
+        replies.update(zip(talked, answered, strict=True))
+        return [replies[row] for row in range(len(requests))]
+
+    def _talk(
+        self, requests: Sequence[Request], heard: Sequence[_Heard | Failure], started: float, heard_s: float
+    ) -> list[Reply]:
         chats: list[Chat | Failure] = [
             said if isinstance(said, Failure) else Chat(system=r.system or "", user=said.user, seed=r.seed)
             for r, said in zip(requests, heard, strict=True)
@@ -120,6 +134,18 @@ def _through(
     good = [value for value in values if not isinstance(value, Failure)]
     made = iter(stage(good) if good else [])
     return [value if isinstance(value, Failure) else next(made) for value in values]
+
+
+def _transcribes(request: Request) -> bool:
+    return any(isinstance(s, TextSegment) and s.role == "transcribe" for turn in request.turns for s in turn)
+
+
+def _transcript(heard: _Heard | Failure, heard_s: float) -> Reply:
+    """What the recogniser heard, written and not spoken."""
+    if isinstance(heard, Failure):
+        return Reply(failure=heard)
+    said = "\n".join(heard.transcripts)
+    return Reply(text=said, events=(_event(heard_s, "recogniser", "transcript", said),))
 
 
 def _waveforms(request: Request) -> list[Waveform]:

@@ -192,3 +192,14 @@ def test_the_published_baseline_is_configured_like_the_demo() -> None:
     assert demo["_target_"] == baseline["_target_"]
     assert demo["language_model"].keys() == baseline["language_model"].keys()
     assert baseline["recogniser"]["checkpoint"] == {"repo": "openai/whisper-large-v3", "revision": None}
+
+
+def test_asked_for_a_transcript_the_recogniser_answers_and_nobody_speaks() -> None:
+    ask = TextSegment(role="transcribe", text="Write down what is said.")
+    asked, talked, failed = cascade().answer(
+        [request(clip(5), ask, system="Listen."), request(clip(6)), request(clip(13), ask)]
+    )
+    assert (asked.text, asked.speech) == ("5 samples", None)
+    assert event(asked, "transcript").data == "5 samples"
+    assert talked.text == "[|6 samples|0]" and talked.speech is not None
+    assert failed.failure is not None and failed.failure.message == "unlucky"
