@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help sweep test test-vllm lint bench ui weights install clean
+.PHONY: demo-retest help sweep test test-vllm lint bench ui weights install clean
 
 help:             ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -29,6 +29,20 @@ lint: $(VENV)/.test  ## linters and types alone
 
 bench: install    ## what the farm costs, a line a figure (ARGS="plan null" measures only these)
 	$(RUN) -m bench.farm $(ARGS)
+
+DEMO := outputs/demo-retest
+RETEST := $(RUN) jobs/retest.py retest=cascade_folder retest.source.folder=$(DEMO)/checkpoints retest.out=$(DEMO) \
+	'task=[echomind.asr]' 'scorer=[wer]' 'condition=[clean]' repeats=1 store=$(DEMO)/store
+
+demo-retest: weights  ## four checkpoints of the demo's cascade, one after the other: baseline, copy, other dtype, damage
+	rm -rf $(DEMO)
+	$(RUN) scripts/demo_checkpoints.py original --folder $(DEMO)/checkpoints --step 1
+	$(RUN) scripts/demo_checkpoints.py copy --folder $(DEMO)/checkpoints --step 2
+	$(RETEST)
+	$(RUN) scripts/demo_checkpoints.py dtype --folder $(DEMO)/checkpoints --step 3
+	$(RETEST)
+	$(RUN) scripts/demo_checkpoints.py damaged --folder $(DEMO)/checkpoints --step 4
+	$(RETEST) || test $$? -eq 4
 
 ui: install       ## open MLflow on the default store: http://127.0.0.1:5000
 	$(RUN) scripts/ui.py

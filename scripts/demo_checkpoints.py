@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RECOGNISER, LANGUAGE_MODEL = "whisper-tiny.en-ct2", "smollm2-135m-instruct"
-NOISE = 0.35
+NOISE = 0.2
 """Of what is added to the recogniser's matrices, against each one's own standard deviation."""
 FLOAT16 = 4
 """CTranslate2's number for half precision."""
