@@ -46,11 +46,15 @@ def request_digest(request: Request) -> bytes:
     return hashlib.sha256(canonical([request.system, turns, *joined])).digest()
 
 
+PATHS = ("sounds",)
+"""Parameters of conditions that name a folder: its content's digest is among the `versions`, its path in no id."""
+
+
 def condition_identity(condition: Condition) -> dict[str, Any]:
     """What of a condition enters ids: its name, parameters, the versions of its classes, and what it acts on."""
     identity = {
         "name": condition.name,
-        "chain": [dict(s) for s in condition.chain],
+        "chain": [{k: v for k, v in step.items() if k not in PATHS} for step in condition.chain],
         "versions": dict(condition.versions),
     }
     return identity if condition.acts_on == "question" else identity | {"acts_on": condition.acts_on}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -239,7 +240,13 @@ def condition(name: str, option: Mapping[str, Any]) -> Condition:
         Condition, {**option, "name": name, "chain": chain, "versions": _versions(chain, where)}, where
     )
     build_chain(chosen)
-    return chosen
+    return replace(chosen, versions={**chosen.versions, **_contents(chain)})
+
+
+def _contents(chain: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Digests of the folders that a chain's steps take sounds from."""
+    named = [(n, key, step[key]) for n, step in enumerate(chain) for key in ids.PATHS if key in step]
+    return {f"{n}.{key}": folder_digest(path) for n, key, path in named}
 
 
 def prompt(name: str, option: Mapping[str, Any]) -> Prompt:

@@ -11,15 +11,17 @@ from omegaconf import OmegaConf
 
 from audio.conditions import apply, build
 from farm.types import Condition
+from jobs.config import register_resolvers
 from tests.audio.signals import vowels
 
+register_resolvers()
 FOLDER = Path(__file__).parents[2] / "conf/condition"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "all")
 
 
 def composed(choice: str) -> dict[str, dict[str, list[dict[str, object]]]]:
     with initialize_config_dir(str(FOLDER.parent), version_base="1.3"):
-        made = OmegaConf.to_container(compose(overrides=[f"+condition={choice}"]))
+        made = OmegaConf.to_container(compose(overrides=[f"+condition={choice}"]), resolve=True)
     assert isinstance(made, dict)
     return made["conditions"]  # type: ignore[no-any-return]
 
